@@ -1,0 +1,21 @@
+export { AssertionError, assert, defined, unreachable } from "./assert.ts";
+export { type Clock, type Random, seededRandom, sleep, systemClock, type Timer } from "./clock.ts";
+export { type ErrorCodeName, errorCodes, retriableCodes } from "./codes.ts";
+export { toYtError, YtError, type YtErrorOptions } from "./error.ts";
+export { limits } from "./limits.ts";
+export {
+  Attributed,
+  attributesOf,
+  type BareYsonValue,
+  bare,
+  emptyMap,
+  isList,
+  isMap,
+  mapOf,
+  Uint64,
+  withAttributes,
+  type YsonList,
+  type YsonMap,
+  type YsonScalar,
+  type YsonValue,
+} from "./value.ts";
