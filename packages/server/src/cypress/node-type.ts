@@ -1,0 +1,183 @@
+/**
+ * What a type of node is to the tree. Tables, consumers and files register theirs, so that Cypress need
+ * not know them. Also the two faces of the state that a type's code sees: `View` for reading and
+ * `Draft` for changing it.
+ */
+import type { YsonMap, YsonValue } from "@qyt/base";
+import type { Permission } from "../access/permissions.ts";
+import type { WriteBatch } from "../cell/index.ts";
+import type { Node, NodePatch } from "./node.ts";
+
+/**
+ * - `map`: has named children
+ * - `scalar`: `content()` is the value of the node
+ * - `document`: `content()` is a whole YSON tree with inner paths
+ * - `entity`: `get` shows `#`
+ */
+export type NodeContent = "map" | "scalar" | "document" | "entity";
+
+/** What `create` hands to a type. */
+export interface CreateInput {
+  readonly id: string;
+  /** Built-in and user attributes of the request. A type deletes those that it has taken care of. */
+  readonly attributes: Map<string, YsonValue>;
+  readonly parent: Node;
+  readonly key: string;
+  readonly user: string;
+}
+
+/** An attribute that the server computes or checks. Methods get the node as the transaction sees it. */
+export interface BuiltinAttribute<State = unknown> {
+  /** Shown as an entity by `get //x/@`; computed only when it is named. */
+  readonly opaque?: boolean;
+  /** The value; `undefined` while the node does not have the attribute. */
+  get(node: Node<State>, view: View): YsonValue | undefined | Promise<YsonValue | undefined>;
+  /** The change that setting makes. Absent: read-only. What it throws is wrapped. */
+  set?(draft: Draft, node: Node<State>, value: YsonValue): NodePatch<State>;
+  /** The change that removing makes. Absent: cannot be removed. */
+  remove?(draft: Draft, node: Node<State>): NodePatch<State>;
+  /** What setting needs on the node; `write` by default. */
+  readonly setPermission?: Permission;
+}
+
+export interface NodeType<State = unknown> {
+  readonly name: string;
+  /** Low 16 bits of the third word of an id. */
+  readonly objectType: number;
+  readonly content: NodeContent;
+  /** Shown as an entity inside the parent's `get` always (documents; entities are anyway). */
+  readonly alwaysOpaque?: boolean;
+  /** An object outside of the tree proper (user, account): has no key, path or times. */
+  readonly isObject?: boolean;
+  readonly attributes: ReadonlyMap<string, BuiltinAttribute<State>>;
+  encodeState(state: State): YsonValue;
+  decodeState(value: YsonValue): State;
+  /** The state of a new node. May throw and may put records into `draft.batch`. Not called by `copy`. */
+  create(draft: Draft, input: CreateInput): State;
+  /**
+   * Called after the node exists and all attributes of the request are set on it: the place for checks
+   * over several attributes and for work that needs the node in place.
+   */
+  onCreated?(draft: Draft, node: Node<State>): void;
+  /** Value of a scalar or a document. */
+  getContent?(node: Node<State>): YsonValue;
+  /** State after `set` of the whole content (scalars, documents). */
+  setContent?(node: Node<State>, value: YsonValue): State;
+  /** Called for every node that goes for good (also a created one whose transaction is aborted). */
+  onRemove?(draft: Draft, node: Node<State>): void;
+  /** State of the copy; by default the state is shared (it is immutable). */
+  copy?(draft: Draft, source: Node<State>, targetId: string, options: { readonly move: boolean }): State;
+  /** State of the parent (or trunk) when a transaction that changed the state commits; default: the branch's. */
+  onCommit?(draft: Draft, branch: Node<State>, parent: Node<State>): State;
+  /** A transaction that changed the state was aborted; `branch` is the version that disappears. */
+  onAbort?(draft: Draft, branch: Node<State>): void;
+  /** A snapshot lock froze this version of the node; and the lock went away. */
+  onSnapshot?(draft: Draft, node: Node<State>): void;
+  onSnapshotReleased?(draft: Draft, node: Node<State>): void;
+  /** Children of a computed map; such a type has content `map` and no stored children. */
+  readonly virtual?: VirtualChildren;
+  /** Resources that the node takes of its account, for `@resource_usage`. */
+  usage?(node: Node<State>, view: View): ResourceUsage;
+  /** Names the node in error texts, `account "a"`; by default `node <path>`. */
+  describe?(node: Node<State>, view: View): string;
+}
+
+export interface VirtualChildren {
+  count(view: View): number;
+  keys(view: View, limit: number): Iterable<string>;
+  child(view: View, key: string): Node | undefined;
+}
+
+export interface ResourceUsage {
+  readonly diskSpaceBytes?: number;
+  readonly chunkCount?: number;
+  readonly tabletCount?: number;
+  readonly tabletStaticMemoryBytes?: number;
+}
+
+export interface CheckOptions {
+  /** Asked vitality of `register_queue_consumer`. */
+  readonly vital?: boolean;
+  /** Columns that are read. */
+  readonly columns?: readonly string[];
+}
+
+/** Lock that a change needs. */
+export interface LockRequest {
+  readonly mode: "snapshot" | "shared" | "exclusive";
+  readonly childKey?: string;
+  readonly attributeKey?: string;
+}
+
+/** The tree as one transaction (or nobody in particular) sees it at this moment. */
+export interface View {
+  readonly transactionId: string | undefined;
+  readonly clusterName: string;
+  readonly rootId: string;
+  /** The node with this id, if it exists here (also transactions, locks and computed objects). */
+  node(id: string): Node | undefined;
+  /** The same. @throws YtError 500 `No such object <id>` */
+  nodeOrThrow(id: string): Node;
+  /** The node at a path, links followed. @throws YtError 500 */
+  resolveNode(path: string): Node;
+  findNode(path: string): Node | undefined;
+  child(parentId: string, name: string): Node | undefined;
+  /** Names and ids of the children, in order of names' creation. */
+  children(parentId: string): Iterable<readonly [name: string, id: string]>;
+  childCount(parentId: string): number;
+  /** `//tmp/t`, escaped; `#<id>` for a node that is not attached to the root. */
+  pathOf(node: Node): string;
+  typeOf(node: Node): NodeType;
+  /** How error texts name it: `node //tmp/t`, `account "a"`. */
+  describe(node: Node): string;
+  /** A setting of the node's directory or of the nearest one above it that has it (`tablet_cell_bundle`). */
+  inherited(directory: Node, name: string): YsonValue | undefined;
+  /** @throws YtError 901, 903, 910 */
+  check(user: string, permission: Permission, node: Node, options?: CheckOptions): void;
+  isAllowed(user: string, permission: Permission, node: Node, options?: CheckOptions): boolean;
+  /** Nodes of one type in the committed tree, whatever the transaction. */
+  nodesOfType(type: string): Iterable<Node>;
+}
+
+export interface CreateNodeInput<State = unknown> {
+  readonly type: string;
+  readonly parent: Node;
+  readonly key: string;
+  readonly user: string;
+  /** Built-in and user attributes; the type's `create` is called when `state` is absent. */
+  readonly attributes?: YsonMap;
+  readonly state?: State;
+  readonly id?: string;
+  readonly account?: string;
+}
+
+/** The tree in the middle of one mutation: committed state and the changes made so far. */
+export interface Draft extends View {
+  readonly user: string;
+  /** Unix time in milliseconds, the same during the whole mutation. */
+  readonly now: number;
+  /** Further records of this mutation. */
+  readonly batch: WriteBatch;
+  /** Runs after the batch is durable and the tree shows it, before the caller is answered. */
+  onDurable(callback: () => void): void;
+  onFailed(callback: () => void): void;
+  newId(objectType: number): string;
+  nextTimestamp(): bigint;
+  /**
+   * Changes a node; gives the new record. Takes the implicit locks: an attribute key for attributes,
+   * exclusive for the state, unless another request (or `false` for none) is named.
+   * @throws YtError 400–403
+   */
+  update(nodeId: string, patch: NodePatch, options?: UpdateOptions): Node;
+  /** Takes the lock for the transaction, or makes sure that it could be taken when there is none. */
+  lockImplicitly(nodeId: string, request: LockRequest): void;
+  createNode(input: CreateNodeInput): Node;
+  /** Removes the node with its subtree; checks locks, not permissions. */
+  removeNode(nodeId: string): void;
+}
+
+export interface UpdateOptions {
+  readonly lock?: LockRequest | false;
+  /** Leaves `modification_time` alone. */
+  readonly keepModificationTime?: boolean;
+}
