@@ -1,0 +1,521 @@
+/**
+ * The token level of YSON over a Buffer: whitespace, scalars in text and binary notation, and skipping a whole value
+ * without building it. No regular expressions, no allocation per byte.
+ * Specified in: yt/yt/core/yson/lexer_detail.h, token.cpp.
+ */
+import { limits, Uint64, type YsonScalar, YtError } from "@qyt/base";
+import { bytesToString } from "./bytes.ts";
+import { contextAttributes, parseError } from "./parse-error.ts";
+import { unescapeString } from "./string-escapes.ts";
+
+export interface YsonParseOptions {
+  /** Brackets that may be open at once, attributes included. Default `limits.maxYsonDepth`; never above 1024. */
+  readonly maxDepth?: number;
+  /** Longest string in bytes; default: no limit. */
+  readonly maxStringBytes?: number;
+}
+
+const depthCeiling = 1024;
+const maxDigits = 20;
+const maxInt64 = (1n << 63n) - 1n;
+const minInt64 = -(1n << 63n);
+const maxUint64 = (1n << 64n) - 1n;
+
+// Classes of bytes, as bits.
+const spaceClass = 1;
+const wordStart = 2;
+const wordPart = 4;
+const digitClass = 8;
+const numberPart = 16;
+const classes = new Uint8Array(256);
+for (let byte = 0; byte < 256; byte++) {
+  const letter = (byte >= 65 && byte <= 90) || (byte >= 97 && byte <= 122) || byte === 95;
+  const digit = byte >= 48 && byte <= 57;
+  classes[byte] =
+    ((byte >= 9 && byte <= 13) || byte === 32 ? spaceClass : 0) |
+    (letter ? wordStart | wordPart : 0) |
+    (digit ? wordPart | digitClass | numberPart : 0) |
+    (byte === 46 || byte === 37 || byte === 45 ? wordPart : 0) |
+    (byte === 43 || byte === 45 || byte === 46 || byte === 69 || byte === 101 ? numberPart : 0);
+}
+
+// Two 32-bit words read as one 64-bit integer (little-endian, as on every platform Node supports).
+const words = new Uint32Array(2);
+const signedPair = new BigInt64Array(words.buffer);
+const unsignedPair = new BigUint64Array(words.buffer);
+
+/** Reads one document part. The fields may be set freely: `buffer`, and the unread part `[position, end)`. */
+export class YsonScanner {
+  buffer: Buffer;
+  position: number;
+  end: number;
+  readonly maxDepth: number;
+  readonly maxStringBytes: number;
+  /** Bounds of the last string token inside `buffer`, and whether it has escapes. */
+  stringStart = 0;
+  stringEnd = 0;
+  stringEscaped = false;
+  private low = 0;
+  private high = 0;
+
+  constructor(buffer: Buffer = emptyBuffer, options: YsonParseOptions = {}) {
+    this.buffer = buffer;
+    this.position = 0;
+    this.end = buffer.length;
+    this.maxDepth = Math.min(options.maxDepth ?? limits.maxYsonDepth, depthCeiling);
+    this.maxStringBytes = options.maxStringBytes ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Goes to the next token; its first byte, or -1 at the end (a NUL byte ends the input, too). */
+  skipSpace(): number {
+    const { buffer, end } = this;
+    let position = this.position;
+    while (position < end) {
+      const byte = buffer[position] ?? 0;
+      if ((classes[byte] ?? 0) & spaceClass) {
+        position++;
+        continue;
+      }
+      this.position = position;
+      if (byte === 0) {
+        this.end = position;
+        return -1;
+      }
+      return byte;
+    }
+    this.position = position;
+    return -1;
+  }
+
+  /** Skips the value that begins at `position` (spaces before it allowed); the position behind its last byte. */
+  skipValue(buffer: Buffer, position: number, end: number): number {
+    this.buffer = buffer;
+    this.position = position;
+    this.end = end;
+    this.skipNode(0);
+    return this.position;
+  }
+
+  /** Any scalar that begins with `byte`, the byte at the current position. */
+  readScalar(byte: number): YsonScalar {
+    switch (byte) {
+      case 0x22:
+      case 0x01:
+        this.scanString(byte);
+        return this.stringValue();
+      case 0x02:
+        this.position++;
+        return this.readZigzag();
+      case 0x03:
+        return this.readBinaryDouble();
+      case 0x04:
+      case 0x05:
+        this.position++;
+        return byte === 0x05;
+      case 0x06:
+        this.position++;
+        this.readVarint();
+        words[0] = this.low;
+        words[1] = this.high;
+        return new Uint64(unsignedPair[0] ?? 0n);
+      case 0x23:
+        this.position++;
+        return null;
+      case 0x25:
+        return this.readPercent();
+      default: {
+        const kind = classes[byte] ?? 0;
+        if (kind & wordStart) {
+          this.scanString(byte);
+          return this.stringValue();
+        }
+        if (kind & numberPart && byte !== 69 && byte !== 101) {
+          return this.readNumber();
+        }
+        return this.unexpected(byte, "a value");
+      }
+    }
+  }
+
+  /** Finds the bounds of the string token that begins with `byte`; the position goes behind it. */
+  scanString(byte: number): void {
+    const { buffer, end } = this;
+    let position = this.position;
+    this.stringEscaped = false;
+    if (byte === 0x01) {
+      this.position++;
+      const length = this.readLength();
+      this.stringStart = this.position;
+      if (length > end - this.position) {
+        this.fail("Premature end of stream in a binary string");
+      }
+      this.stringEnd = this.stringStart + length;
+      this.position = this.stringEnd;
+    } else if (byte === 0x22) {
+      position++;
+      this.stringStart = position;
+      for (;;) {
+        if (position >= end) {
+          this.position = end;
+          this.fail("Premature end of stream in a quoted string");
+        }
+        const current = buffer[position] ?? 0;
+        if (current === 0x22) {
+          break;
+        }
+        if (current === 0x5c) {
+          this.stringEscaped = true;
+          position++;
+        }
+        position++;
+      }
+      this.stringEnd = position;
+      this.position = position + 1;
+    } else if ((classes[byte] ?? 0) & wordStart) {
+      this.stringStart = position;
+      position++;
+      while (position < end && (classes[buffer[position] ?? 0] ?? 0) & wordPart) {
+        position++;
+      }
+      this.stringEnd = position;
+      this.position = position;
+    } else {
+      this.unexpected(byte, "a string");
+    }
+    if (this.stringEnd - this.stringStart > this.maxStringBytes) {
+      this.checkStringLength();
+    }
+  }
+
+  /** The string token found last. */
+  stringValue(): string {
+    if (this.stringEscaped) {
+      const bytes = unescapeString(this.buffer, this.stringStart, this.stringEnd);
+      return bytesToString(bytes);
+    }
+    return bytesToString(this.buffer, this.stringStart, this.stringEnd);
+  }
+
+  /** @throws YtError 4002 when `depth` brackets are more than allowed */
+  checkDepth(depth: number): void {
+    if (depth > this.maxDepth) {
+      throw new YtError("Depth limit exceeded while parsing YSON", {
+        code: "DepthLimitExceeded",
+        attributes: {
+          limit: BigInt(this.maxDepth),
+          ...contextAttributes(this.buffer, this.position, this.end),
+        },
+      });
+    }
+  }
+
+  /** @throws YtError 4000 always */
+  fail(detail: string): never {
+    throw parseError(
+      "Error occurred while parsing YSON",
+      "ParseError",
+      detail,
+      contextAttributes(this.buffer, this.position, this.end),
+    );
+  }
+
+  /** Fails on `byte` (or the end of the input, -1) where something else had to stand. */
+  unexpected(byte: number, expected: string): never {
+    if (byte < 0) {
+      this.fail(`Premature end of stream, expected ${expected}`);
+    }
+    const shown =
+      byte > 32 && byte < 127 && byte !== 0x22
+        ? String.fromCharCode(byte)
+        : `\\x${byte.toString(16).padStart(2, "0")}`;
+    this.fail(`Unexpected character "${shown}", expected ${expected}`);
+  }
+
+  private checkStringLength(): void {
+    const length = this.stringEscaped
+      ? unescapeString(this.buffer, this.stringStart, this.stringEnd).length
+      : this.stringEnd - this.stringStart;
+    if (length > this.maxStringBytes) {
+      throw new YtError("String length limit exceeded while parsing YSON", {
+        code: "MemoryLimitExceeded",
+        attributes: {
+          limit: BigInt(this.maxStringBytes),
+          length: BigInt(length),
+          ...contextAttributes(this.buffer, this.position, this.end),
+        },
+      });
+    }
+  }
+
+  // The call depth is bounded by `maxDepth`.
+  private skipNode(depth: number): void {
+    let byte = this.skipSpace();
+    if (byte === 0x3c) {
+      this.skipPairs(depth + 1, 0x3e);
+      byte = this.skipSpace();
+      if (byte === 0x3c) {
+        this.fail("Value cannot have several attribute maps");
+      }
+    }
+    if (byte === 0x7b) {
+      this.skipPairs(depth + 1, 0x7d);
+    } else if (byte === 0x5b) {
+      this.skipItems(depth + 1);
+    } else if (byte === 0x22 || byte === 0x01 || (classes[byte] ?? 0) & wordStart) {
+      this.scanString(byte);
+    } else {
+      this.readScalar(byte);
+    }
+  }
+
+  private skipPairs(depth: number, close: number): void {
+    this.checkDepth(depth);
+    this.position++;
+    for (;;) {
+      let byte = this.skipSpace();
+      if (byte === close) {
+        break;
+      }
+      this.scanString(byte);
+      byte = this.skipSpace();
+      if (byte !== 0x3d) {
+        this.unexpected(byte, '"="');
+      }
+      this.position++;
+      this.skipNode(depth);
+      if (!this.skipSeparator(close)) {
+        break;
+      }
+    }
+    this.position++;
+  }
+
+  private skipItems(depth: number): void {
+    this.checkDepth(depth);
+    this.position++;
+    while (this.skipSpace() !== 0x5d) {
+      this.skipNode(depth);
+      if (!this.skipSeparator(0x5d)) {
+        break;
+      }
+    }
+    this.position++;
+  }
+
+  /** Goes past `;`; false when the closing bracket (or, for -1, the end) stands here instead. */
+  skipSeparator(close: number): boolean {
+    const byte = this.skipSpace();
+    if (byte === 0x3b) {
+      this.position++;
+      return true;
+    }
+    if (byte === close) {
+      return false;
+    }
+    return this.unexpected(byte, close < 0 ? '";"' : `";" or "${String.fromCharCode(close)}"`);
+  }
+
+  private readLength(): number {
+    this.readVarint();
+    if (this.high !== 0) {
+      this.fail("Varint is too long for a string length");
+    }
+    if (this.low & 1) {
+      this.fail("Negative binary string literal length");
+    }
+    return this.low >>> 1;
+  }
+
+  private readZigzag(): bigint {
+    this.readVarint();
+    const { low, high } = this;
+    const sign = -(low & 1);
+    words[0] = ((low >>> 1) | (high << 31)) ^ sign;
+    words[1] = (high >>> 1) ^ sign;
+    return signedPair[0] ?? 0n;
+  }
+
+  private readVarint(): void {
+    let low = 0;
+    let high = 0;
+    let shift = 0;
+    for (;;) {
+      if (this.position >= this.end) {
+        this.fail("Premature end of stream in a varint");
+      }
+      const byte = this.buffer[this.position++] ?? 0;
+      const bits = byte & 0x7f;
+      if (shift < 28) {
+        low |= bits << shift;
+      } else if (shift === 28) {
+        low |= bits << 28;
+        high = bits >>> 4;
+      } else if (shift < 63) {
+        high |= bits << (shift - 32);
+      } else if (byte > 1) {
+        this.fail("Varint is too long");
+      } else {
+        high |= bits << 31;
+      }
+      if (byte < 0x80) {
+        break;
+      }
+      shift += 7;
+    }
+    this.low = low >>> 0;
+    this.high = high >>> 0;
+  }
+
+  private readBinaryDouble(): number {
+    if (this.end - this.position < 9) {
+      this.fail("Premature end of stream in a binary double");
+    }
+    const value = this.buffer.readDoubleLE(this.position + 1);
+    this.position += 9;
+    return value;
+  }
+
+  private readPercent(): boolean | number {
+    const start = this.position + 1;
+    let position = start;
+    while (position < this.end && (this.isWord(position) || this.isSign(position, start))) {
+      position++;
+    }
+    const word = this.buffer.latin1Slice(start, Math.min(position, start + 8));
+    const value = percentLiterals.get(word);
+    if (value === undefined) {
+      this.fail(`Incorrect %-literal "%${word}"`);
+    }
+    this.position = position;
+    return value;
+  }
+
+  private isWord(position: number): boolean {
+    return ((classes[this.buffer[position] ?? 0] ?? 0) & wordPart) !== 0;
+  }
+
+  private isSign(position: number, start: number): boolean {
+    return position === start && this.buffer[position] === 0x2b;
+  }
+
+  private readNumber(): bigint | Uint64 | number {
+    const { buffer, end } = this;
+    const start = this.position;
+    let position = start;
+    let integral = true;
+    while (position < end) {
+      const byte = buffer[position] ?? 0;
+      const kind = classes[byte] ?? 0;
+      if (!(kind & numberPart)) {
+        break;
+      }
+      if (!(kind & digitClass) && !(position === start && (byte === 0x2d || byte === 0x2b))) {
+        integral = false;
+      }
+      position++;
+    }
+    const unsigned = buffer[position] === 0x75 && position < end;
+    const tail = unsigned ? position + 1 : position;
+    if (tail < end && (classes[buffer[tail] ?? 0] ?? 0) & wordPart) {
+      this.position = tail;
+      this.fail(`Unexpected character "${String.fromCharCode(buffer[tail] ?? 0)}" in a number`);
+    }
+    const value = integral
+      ? this.toInteger(start, position, unsigned)
+      : this.toDouble(start, position, unsigned);
+    this.position = tail;
+    return value;
+  }
+
+  private toInteger(start: number, end: number, unsigned: boolean): bigint | Uint64 {
+    const first = this.buffer[start] ?? 0;
+    const negative = first === 0x2d;
+    let digits = negative || first === 0x2b ? start + 1 : start;
+    if (digits === end || (unsigned && negative)) {
+      this.fail(
+        `Error parsing ${unsigned ? "uint64" : "int64"} literal "${this.excerpt(start, end, unsigned)}"`,
+      );
+    }
+    if (end - digits <= 15) {
+      let value = 0;
+      for (; digits < end; digits++) {
+        value = value * 10 + (this.buffer[digits] ?? 48) - 48;
+      }
+      return unsigned ? new Uint64(BigInt(value)) : BigInt(negative ? -value : value);
+    }
+    while (digits < end - 1 && this.buffer[digits] === 48) {
+      digits++;
+    }
+    if (end - digits <= maxDigits) {
+      const magnitude = BigInt(this.buffer.latin1Slice(digits, end));
+      const value = negative ? -magnitude : magnitude;
+      if (unsigned ? value <= maxUint64 : value >= minInt64 && value <= maxInt64) {
+        return unsigned ? new Uint64(value) : value;
+      }
+    }
+    return this.fail(
+      `Error parsing ${unsigned ? "uint64" : "int64"} literal "${this.excerpt(start, end, unsigned)}": value is out of range`,
+    );
+  }
+
+  private toDouble(start: number, end: number, unsigned: boolean): number {
+    if (unsigned || !this.isDouble(start, end)) {
+      this.fail(`Error parsing double literal "${this.excerpt(start, end, unsigned)}"`);
+    }
+    const value = Number(this.buffer.latin1Slice(start, end));
+    if (!Number.isFinite(value)) {
+      this.fail(
+        `Error parsing double literal "${this.excerpt(start, end, unsigned)}": value is out of range`,
+      );
+    }
+    return value;
+  }
+
+  // [+-] digits [. digits] [e [+-] digits], with at least one digit before the exponent.
+  private isDouble(start: number, end: number): boolean {
+    const { buffer } = this;
+    const digitsFrom = (from: number): number => {
+      let at = from;
+      while (at < end && (classes[buffer[at] ?? 0] ?? 0) & digitClass) {
+        at++;
+      }
+      return at;
+    };
+    const signed = (at: number): number => (buffer[at] === 0x2d || buffer[at] === 0x2b ? at + 1 : at);
+    const begin = signed(start);
+    let position = digitsFrom(begin);
+    let count = position - begin;
+    if (position < end && buffer[position] === 0x2e) {
+      const fraction = position + 1;
+      position = digitsFrom(fraction);
+      count += position - fraction;
+    }
+    if (count === 0) {
+      return false;
+    }
+    if (position < end && (buffer[position] === 0x65 || buffer[position] === 0x45)) {
+      const exponent = signed(position + 1);
+      position = digitsFrom(exponent);
+      if (position === exponent) {
+        return false;
+      }
+    }
+    return position === end;
+  }
+
+  private excerpt(start: number, end: number, unsigned: boolean): string {
+    const text = this.buffer.latin1Slice(start, Math.min(end, start + 32));
+    return end - start > 32 ? `${text}...` : text + (unsigned ? "u" : "");
+  }
+}
+
+const emptyBuffer = Buffer.alloc(0);
+
+const percentLiterals = new Map<string, boolean | number>([
+  ["true", true],
+  ["false", false],
+  ["nan", Number.NaN],
+  ["inf", Number.POSITIVE_INFINITY],
+  ["+inf", Number.POSITIVE_INFINITY],
+  ["-inf", Number.NEGATIVE_INFINITY],
+]);
