@@ -1,6 +1,26 @@
 /** Types, table schemas and everything computed from row values. */
+export { fixedWeightOf, rowBaseWeight, rowWeight, valueWeight } from "./data-weight.ts";
+export { toProducerWriteSchema, toQuerySchema, toWriteSchema } from "./derived-schemas.ts";
+export { farmFingerprint, farmHash, farmHashBytes } from "./farm-hash.ts";
 export {
-  asInvalidSchema,
+  compareKeys,
+  compareRowValues,
+  decodeKey,
+  encodeKey,
+  encodeKeyPrefix,
+  keyRangeFrom,
+  keyRangeTo,
+} from "./key-codec.ts";
+export { consumerSchema, consumerSchemaWithoutMeta, producerSchema } from "./queue-schemas.ts";
+export { type AlterOptions, checkAlter } from "./schema-alter.ts";
+export {
+  type DynamicTableKind,
+  toDynamicSchema,
+  validateDynamicTableSchema,
+  validateStaticTableSchema,
+} from "./schema-validation.ts";
+export { isSystemColumnName, systemColumns } from "./system-columns.ts";
+export {
   type ColumnOptions,
   type ColumnSchema,
   column,
@@ -8,6 +28,24 @@ export {
   sameColumn,
   TableSchema,
 } from "./table-schema.ts";
+export {
+  allCommittedTimestamp,
+  asyncLastCommittedTimestamp,
+  isOrdinaryTimestamp,
+  maxTimestamp,
+  minTimestamp,
+  notPreparedTimestamp,
+  nullTimestamp,
+  syncLastCommittedTimestamp,
+  type Timestamp,
+  timestampCounter,
+  timestampFromMs,
+  timestampFromSeconds,
+  timestampSeconds,
+  timestampsPerSecond,
+  timestampToIso,
+  uncommittedTimestamp,
+} from "./timestamps.ts";
 export { type ColumnType, columnTypeFromV1, columnTypeFromV3, formatTypeV3 } from "./type-v3.ts";
 export {
   type IntegerRange,

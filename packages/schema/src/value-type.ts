@@ -81,8 +81,10 @@ const dayUpperBound = 49_673n;
 const secondUpperBound = dayUpperBound * 86_400n;
 const microsecondUpperBound = secondUpperBound * 1_000_000n;
 const wideDayUpperBound = 53_375_808n;
-const wideSecondUpperBound = wideDayUpperBound * 86_400n;
-const wideMicrosecondUpperBound = wideSecondUpperBound * 1_000_000n;
+const wideDayLowerBound = -wideDayUpperBound - 1n;
+const secondsInDay = 86_400n;
+const microsecondsInDay = secondsInDay * 1_000_000n;
+const wideIntervalUpperBound = (wideDayUpperBound - wideDayLowerBound) * microsecondsInDay + 1n;
 
 const integerRanges: Partial<Record<LogicalType, IntegerRange>> = {
   int8: signed(8n),
@@ -97,10 +99,13 @@ const integerRanges: Partial<Record<LogicalType, IntegerRange>> = {
   datetime: { min: 0n, max: secondUpperBound - 1n },
   timestamp: { min: 0n, max: microsecondUpperBound - 1n },
   interval: { min: 1n - microsecondUpperBound, max: microsecondUpperBound - 1n },
-  date32: { min: -wideDayUpperBound, max: wideDayUpperBound - 1n },
-  datetime64: { min: -wideSecondUpperBound, max: wideSecondUpperBound - 1n },
-  timestamp64: { min: -wideMicrosecondUpperBound, max: wideMicrosecondUpperBound - 1n },
-  interval64: { min: 1n - 2n * wideMicrosecondUpperBound, max: 2n * wideMicrosecondUpperBound - 1n },
+  date32: { min: wideDayLowerBound, max: wideDayUpperBound - 1n },
+  datetime64: { min: wideDayLowerBound * secondsInDay, max: wideDayUpperBound * secondsInDay - 1n },
+  timestamp64: {
+    min: wideDayLowerBound * microsecondsInDay,
+    max: wideDayUpperBound * microsecondsInDay - 1n,
+  },
+  interval64: { min: 1n - wideIntervalUpperBound, max: wideIntervalUpperBound - 1n },
 };
 
 /** The values an integer type may have; undefined for a type that is not stored as an integer. */

@@ -1,0 +1,264 @@
+/**
+ * Keys of sorted tables as bytes: the bytes of two keys compare as the keys do, and no key's bytes begin
+ * with those of another of the same width, so keys can stand in front of other data in a store's key.
+ *
+ * Each value is a tag, in the order of types, and a body:
+ *
+ * | value   | tag    | body                                                              |
+ * | ------- | ------ | ----------------------------------------------------------------- |
+ * | null    | `02`   | —                                                                 |
+ * | int64   | `03`   | 8 bytes, big-endian, the sign bit flipped                          |
+ * | uint64  | `04`   | 8 bytes, big-endian                                                |
+ * | double  | `05`   | 8 bytes, big-endian; positive: sign flipped, negative: all flipped |
+ * | boolean | `06`   | `00` or `01`                                                       |
+ * | string  | `07`   | the bytes, `00` as `00 ff`, then `00 00`                           |
+ *
+ * The order of types and values is that of yt/yt/client/table_client/unversioned_row.cpp.
+ */
+import { assert, YtError } from "@qyt/base";
+import { type PhysicalType, type RowValue, YsonAny } from "./value-type.ts";
+
+const tags = { null: 2, int64: 3, uint64: 4, double: 5, boolean: 6, string: 7 } as const;
+
+/** Above every tag: closes a range of keys. */
+const aboveAllTags = 0xff;
+
+const signBit = 1n << 63n;
+const allBits = (1n << 64n) - 1n;
+
+/**
+ * Encodes a whole key: one value for each type.
+ * @throws YtError 325 on NaN, 303 on a value of type `any`
+ */
+export function encodeKey(values: readonly RowValue[], types: readonly PhysicalType[]): Buffer {
+  assert(values.length === types.length, "a key has a value for every key column");
+  return encodeKeyPrefix(values, types);
+}
+
+/**
+ * Encodes the first values of a key. The bytes are a prefix of those of every key that begins with them.
+ * @throws YtError 325 on NaN, 303 on a value of type `any`
+ */
+export function encodeKeyPrefix(values: readonly RowValue[], types: readonly PhysicalType[]): Buffer {
+  let size = 0;
+  for (const value of values) {
+    size += encodedSize(value);
+  }
+  const target = Buffer.allocUnsafe(size);
+  let position = 0;
+  for (const [index, value] of values.entries()) {
+    const type = types[index];
+    assert(type !== undefined, "a key has no more values than key columns");
+    position = writeValue(target, position, value, type);
+  }
+  return target;
+}
+
+/** The inclusive lower bound of all keys that begin with these values. With no values: of all keys. */
+export function keyRangeFrom(values: readonly RowValue[], types: readonly PhysicalType[]): Buffer {
+  return encodeKeyPrefix(values, types);
+}
+
+/** The exclusive upper bound of all keys that begin with these values. With no values: of all keys. */
+export function keyRangeTo(values: readonly RowValue[], types: readonly PhysicalType[]): Buffer {
+  return Buffer.concat([encodeKeyPrefix(values, types), Buffer.from([aboveAllTags])]);
+}
+
+/**
+ * Decodes a key, or the beginning of one when there are fewer bytes. A double of −0 comes back as +0.
+ * @throws YtError 1 when the bytes are no key of these types
+ */
+export function decodeKey(bytes: Uint8Array, types: readonly PhysicalType[]): RowValue[] {
+  const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const values: RowValue[] = [];
+  let position = 0;
+  for (const type of types) {
+    if (position === source.length) {
+      break;
+    }
+    const tag = source[position];
+    position += 1;
+    if (tag === tags.null) {
+      values.push(null);
+      continue;
+    }
+    if (type === "null" || type === "any" || tag !== tags[type]) {
+      throw damaged();
+    }
+    if (type === "string") {
+      const end = endOfString(source, position);
+      values.push(unescaped(source, position, end));
+      position = end + 2;
+    } else {
+      const width = type === "boolean" ? 1 : 8;
+      if (position + width > source.length) {
+        throw damaged();
+      }
+      values.push(readFixed(source, position, type));
+      position += width;
+    }
+  }
+  if (position !== source.length) {
+    throw damaged();
+  }
+  return values;
+}
+
+/**
+ * The order of two values of one column: null first, then by value; strings by bytes, false before true.
+ * @returns negative, zero or positive
+ * @throws YtError 303 for values of type `any`, 325 on NaN
+ */
+export function compareRowValues(left: RowValue, right: RowValue, type: PhysicalType): number {
+  if (left === null || right === null) {
+    return (left === null ? 0 : 1) - (right === null ? 0 : 1);
+  }
+  if (typeof left === "bigint" && typeof right === "bigint") {
+    return left < right ? -1 : left > right ? 1 : 0;
+  }
+  if (typeof left === "boolean" && typeof right === "boolean") {
+    return Number(left) - Number(right);
+  }
+  if (typeof left === "number" && typeof right === "number") {
+    refuseNaN(left);
+    refuseNaN(right);
+    return left < right ? -1 : left > right ? 1 : 0;
+  }
+  if (left instanceof Uint8Array && right instanceof Uint8Array) {
+    return Buffer.compare(left, right);
+  }
+  throw new YtError(`Values of type "${type}" cannot be compared`, { code: "IncomparableTypes" });
+}
+
+/** The order of two keys of the same types, or of beginnings of keys: the shorter first. */
+export function compareKeys(
+  left: readonly RowValue[],
+  right: readonly RowValue[],
+  types: readonly PhysicalType[],
+): number {
+  const common = Math.min(left.length, right.length);
+  for (let index = 0; index < common; index += 1) {
+    const order = compareRowValues(left[index] ?? null, right[index] ?? null, types[index] ?? "null");
+    if (order !== 0) {
+      return order;
+    }
+  }
+  return left.length - right.length;
+}
+
+function encodedSize(value: RowValue): number {
+  if (value === null) {
+    return 1;
+  }
+  if (typeof value === "boolean") {
+    return 2;
+  }
+  if (value instanceof Uint8Array) {
+    let size = value.length + 3;
+    for (let at = value.indexOf(0); at >= 0; at = value.indexOf(0, at + 1)) {
+      size += 1;
+    }
+    return size;
+  }
+  return 9;
+}
+
+function writeValue(target: Buffer, position: number, value: RowValue, type: PhysicalType): number {
+  if (value === null) {
+    return target.writeUInt8(tags.null, position);
+  }
+  if (value instanceof YsonAny || type === "any" || type === "null") {
+    throw new YtError(`Value of type "${type}" cannot be a part of a key`, { code: "IncomparableTypes" });
+  }
+  const body = target.writeUInt8(tags[type], position);
+  if (type === "string") {
+    assert(value instanceof Uint8Array, "a string column has bytes");
+    return writeString(target, body, value);
+  }
+  if (type === "boolean") {
+    assert(typeof value === "boolean", "a boolean column has booleans");
+    return target.writeUInt8(value ? 1 : 0, body);
+  }
+  if (type === "double") {
+    assert(typeof value === "number", "a double column has numbers");
+    return writeDouble(target, body, value);
+  }
+  assert(typeof value === "bigint", "an integer column has bigints");
+  return target.writeBigUInt64BE(type === "int64" ? BigInt.asUintN(64, value) ^ signBit : value, body);
+}
+
+function writeString(target: Buffer, position: number, value: Uint8Array): number {
+  let to = position;
+  let from = 0;
+  for (let at = value.indexOf(0); at >= 0; at = value.indexOf(0, from)) {
+    target.set(value.subarray(from, at + 1), to);
+    to = target.writeUInt8(0xff, to + at + 1 - from);
+    from = at + 1;
+  }
+  target.set(value.subarray(from), to);
+  return target.writeUInt16BE(0, to + value.length - from);
+}
+
+function writeDouble(target: Buffer, position: number, value: number): number {
+  refuseNaN(value);
+  // Both zeros are one key; adding +0 turns −0 into it.
+  target.writeDoubleBE(value + 0, position);
+  const bits = target.readBigUInt64BE(position);
+  return target.writeBigUInt64BE((bits & signBit) === 0n ? bits | signBit : bits ^ allBits, position);
+}
+
+function readFixed(
+  source: Buffer,
+  position: number,
+  type: "int64" | "uint64" | "double" | "boolean",
+): RowValue {
+  if (type === "boolean") {
+    return source[position] === 1;
+  }
+  const bits = source.readBigUInt64BE(position);
+  if (type === "uint64") {
+    return bits;
+  }
+  if (type === "int64") {
+    return BigInt.asIntN(64, bits ^ signBit);
+  }
+  const scratch = Buffer.allocUnsafe(8);
+  scratch.writeBigUInt64BE((bits & signBit) === 0n ? bits ^ allBits : bits ^ signBit);
+  return scratch.readDoubleBE(0);
+}
+
+/** Where the terminator of a string begins. */
+function endOfString(source: Buffer, start: number): number {
+  for (let at = source.indexOf(0, start); at >= 0; at = source.indexOf(0, at + 2)) {
+    const next = source[at + 1];
+    if (next === 0) {
+      return at;
+    }
+    if (next !== 0xff) {
+      break;
+    }
+  }
+  throw damaged();
+}
+
+function unescaped(source: Buffer, start: number, end: number): Buffer {
+  const target = Buffer.allocUnsafe(end - start);
+  let size = 0;
+  for (let from = start; from < end; ) {
+    const zero = source.indexOf(0, from);
+    const to = zero < 0 || zero >= end ? end : zero + 1;
+    size += source.copy(target, size, from, to);
+    from = to === end ? end : to + 1;
+  }
+  return target.subarray(0, size);
+}
+
+function refuseNaN(value: number): void {
+  if (Number.isNaN(value)) {
+    throw new YtError(`Key of type "double" cannot be NaN`, { code: "KeyCannotBeNaN" });
+  }
+}
+
+function damaged(): YtError {
+  return new YtError("Stored key is damaged");
+}
