@@ -17,7 +17,22 @@ export {
 } from "@qyt/base";
 export { ByteWriter } from "./byte-writer.ts";
 export { bytesToString, stringToBytes } from "./bytes.ts";
+export { errorFromYson, errorToYson } from "./error-codec.ts";
+export {
+  type DataFormat,
+  type DataFormatName,
+  jsonOptionsOf,
+  parseFormat,
+  parseStructured,
+  writeStructured,
+  ysonFormatOf,
+} from "./format.ts";
+export { type JsonOptions, jsonOptionsFromAttributes } from "./json-options.ts";
+export { parseJson, parseJsonStream } from "./json-parser.ts";
+export { writeJson, writeJsonTo } from "./json-writer.ts";
 export { parseAttributes, parseNode, parseYson, parseYsonList, parseYsonMap } from "./parser.ts";
+export { deepEqual, fromYson, type PlainValue, toYson } from "./plain.ts";
+export { parseRichPath, type RichPath, richPathToYson } from "./rich-path.ts";
 export { type YsonParseOptions, YsonScanner } from "./scanner.ts";
 export {
   doubleToText,
@@ -28,3 +43,4 @@ export {
   writeYsonTo,
   type YsonFormat,
 } from "./writer.ts";
+export { escapeYPathLiteral, tokenizeYPath, type YPath, type YPathStep } from "./ypath.ts";
