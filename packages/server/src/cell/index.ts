@@ -9,6 +9,7 @@ export {
   highPendingBytes,
   type Mutation,
 } from "./cell.ts";
+export { type CheckReport, checkStore } from "./check.ts";
 export { CommitQueue, type CommitQueueOptions } from "./commit-queue.ts";
 export type { DeletionOptions } from "./deletions.ts";
 export {
@@ -26,6 +27,7 @@ export {
   u64be,
   writeU64be,
 } from "./keyspace.ts";
+export { type LmdbStoreOptions, openLmdbStore } from "./lmdb-store.ts";
 export { MemoryStore } from "./memory-store.ts";
 export { dataFormatVersion } from "./meta.ts";
 export type {

@@ -1,0 +1,280 @@
+/**
+ * The embedded store: LMDB. The settings below were measured; see the comments before changing one.
+ */
+import { defined, limits, YtError } from "@qyt/base";
+import { open, type RootDatabase, type Transaction } from "lmdb";
+import { CommitQueue } from "./commit-queue.ts";
+import { lockDirectory } from "./directory-lock.ts";
+import { keyAfter } from "./keyspace.ts";
+import { explainFailure } from "./lmdb-errors.ts";
+import type { Entry, RangeOptions, Reader, Snapshot, Store, StoreMetrics } from "./store.ts";
+import type { WriteBatch } from "./write-batch.ts";
+
+type Database = RootDatabase<Buffer, Buffer>;
+
+export interface LmdbStoreOptions {
+  /**
+   * Address space for the file, in bytes; no disk space and no memory. The library would grow it, which
+   * maps the file anew under load. Default: 1 TiB.
+   */
+  readonly mapSizeBytes?: number;
+  /** A group of batches takes no more beyond it, so that handing it over stays short. Default: 4 MiB. */
+  readonly maxGroupBytes?: number;
+}
+
+const settings = {
+  // On every open: without it the library caps keys at 1,978 bytes on a reopen. Values of up to
+  // page - 24 = 8,168 bytes take one page; runs of free pages are what LMDB is slow at.
+  pageSize: 8192,
+  // Undocumented, read in the library's source. With the defaults, dropping half of 2 GB took 56 s and
+  // each commit after it 190 ms; with these 1.1 s and 0.5 ms (bench/store.mjs).
+  maxFreeSpaceToLoad: 1000,
+  maxFreeSpaceToRetain: 2000,
+  // The default shows a commit to readers before it is flushed and never tells of a failed flush.
+  overlappingSync: false,
+  // There is one transaction at a time, made by `CommitQueue`; the library need not gather as well.
+  eventTurnBatching: false,
+  keyEncoding: "binary",
+  encoding: "binary",
+  compression: false,
+  cache: false,
+  noSubdir: false,
+  maxDbs: 1,
+} as const;
+
+/**
+ * Opens, or makes, the store in a directory, which is locked against other processes until `close`.
+ * @throws YtError 1 when the directory is in use or cannot be opened
+ */
+export async function openLmdbStore(directory: string, options: LmdbStoreOptions = {}): Promise<Store> {
+  const lock = await lockDirectory(directory);
+  try {
+    const database = openDatabase(directory, options.mapSizeBytes ?? 2 ** 40);
+    return new LmdbStore(database, options, () => lock.release());
+  } catch (thrown) {
+    await lock.release();
+    throw new YtError(`Cannot open data directory "${directory}"`, {
+      inner: [await explainFailure(thrown)],
+    });
+  }
+}
+
+/** Where the address space is limited (`ulimit -v`), a smaller map must do; the library lets it grow. */
+function openDatabase(directory: string, mapSize: number): Database {
+  try {
+    return open<Buffer, Buffer>({ ...settings, path: directory, mapSize });
+  } catch (thrown) {
+    const smallMapSize = 2 ** 30;
+    if (mapSize <= smallMapSize) {
+      throw thrown;
+    }
+    return openDatabase(directory, smallMapSize);
+  }
+}
+
+class LmdbStore implements Store {
+  readonly #database: Database;
+  readonly #reader: LmdbReader;
+  readonly #queue: CommitQueue;
+  readonly #onClosed: () => Promise<void>;
+  #isClosed = false;
+
+  constructor(database: Database, options: LmdbStoreOptions, onClosed: () => Promise<void>) {
+    this.#database = database;
+    this.#reader = new LmdbReader(database);
+    this.#onClosed = onClosed;
+    this.#queue = new CommitQueue({
+      flush: (group) => this.#flush(group),
+      gather: setImmediate,
+      maxGroupBytes: options.maxGroupBytes ?? 4 * 1024 * 1024,
+    });
+  }
+
+  get metrics(): StoreMetrics {
+    return this.#queue.metrics;
+  }
+
+  get(key: Uint8Array): Buffer | undefined {
+    this.#checkOpen();
+    return this.#reader.get(key);
+  }
+
+  range(from: Uint8Array, to: Uint8Array, options?: RangeOptions): Iterable<Entry> {
+    this.#checkOpen();
+    return this.#reader.range(from, to, options);
+  }
+
+  snapshot(): Snapshot {
+    this.#checkOpen();
+    return new LmdbSnapshot(this.#database);
+  }
+
+  commit(batch: WriteBatch): Promise<void> {
+    return this.#queue.commit(batch);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) {
+      return;
+    }
+    await this.#queue.close();
+    this.#isClosed = true;
+    await this.#database.close();
+    await this.#onClosed();
+  }
+
+  /** One LMDB transaction. Sizes were checked as the batches were made: a put that throws midway would
+   * leave the ones before it in the transaction. */
+  async #flush(group: readonly WriteBatch[]): Promise<void> {
+    const database = this.#database;
+    try {
+      await database.batch(() => {
+        for (const batch of group) {
+          for (const { key, value } of batch.entries) {
+            if (value === undefined) {
+              void database.remove(key);
+            } else {
+              void database.put(key, value);
+            }
+          }
+        }
+      });
+    } catch (thrown) {
+      throw await explainFailure(thrown);
+    }
+    database.resetReadTxn();
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) {
+      throw new YtError("Store is closed");
+    }
+  }
+}
+
+/** Entries read at once: few at first, as most ranges are short or left early. */
+const firstPageEntries = 8;
+const maxPageEntries = 512;
+const maxPageBytes = 256 * 1024;
+
+class LmdbReader implements Reader {
+  readonly #database: Database;
+  readonly #options: { readonly transaction?: Transaction };
+
+  constructor(database: Database, transaction?: Transaction) {
+    this.#database = database;
+    this.#options = transaction === undefined ? {} : { transaction };
+  }
+
+  get(key: Uint8Array): Buffer | undefined {
+    if (key.length === 0 || key.length > limits.maxStoreKeyBytes) {
+      return undefined;
+    }
+    return this.#database.get(asBuffer(key), this.#options);
+  }
+
+  /**
+   * Reads page by page and leaves no cursor open between pages: an iterator that someone forgot half read
+   * would keep old pages of the file alive.
+   */
+  *range(from: Uint8Array, to: Uint8Array, options: RangeOptions = {}): IterableIterator<Entry> {
+    let low = bound(from);
+    let high = bound(to);
+    let left = options.limit ?? Number.POSITIVE_INFINITY;
+    let pageEntries = Math.min(firstPageEntries, left);
+    while (left > 0 && Buffer.compare(low, high) < 0) {
+      const page = this.#page(low, high, pageEntries, options);
+      yield* page;
+      left -= page.length;
+      if (page.length === 0) {
+        return;
+      }
+      const last = defined(page.at(-1), "last entry").key;
+      if (options.reverse === true) {
+        high = last;
+      } else {
+        low = keyAfter(last);
+      }
+      pageEntries = Math.min(maxPageEntries, pageEntries * 4, left);
+    }
+  }
+
+  /** The next entries of [low, high); none only at the end. */
+  #page(low: Buffer, high: Buffer, maxEntries: number, options: RangeOptions): Entry[] {
+    const bounds =
+      options.reverse === true
+        ? // By default a reverse range of the library is (low, high].
+          { start: high, end: low, reverse: true, exclusiveStart: true, inclusiveEnd: true }
+        : { start: low, end: high };
+    const query = { ...bounds, limit: maxEntries, ...this.#options };
+    const page: Entry[] = [];
+    if (options.keysOnly === true) {
+      for (const key of this.#database.getKeys(query)) {
+        page.push({ key, value: noBytes });
+      }
+      return page;
+    }
+    let bytes = 0;
+    for (const { key, value } of this.#database.getRange(query)) {
+      page.push({ key, value });
+      bytes += value.length;
+      if (bytes > maxPageBytes) {
+        break;
+      }
+    }
+    return page;
+  }
+}
+
+class LmdbSnapshot implements Snapshot {
+  readonly #transaction: Transaction;
+  readonly #reader: LmdbReader;
+  #isReleased = false;
+
+  constructor(database: Database) {
+    this.#transaction = database.useReadTransaction();
+    this.#reader = new LmdbReader(database, this.#transaction);
+  }
+
+  get(key: Uint8Array): Buffer | undefined {
+    this.#checkHeld();
+    return this.#reader.get(key);
+  }
+
+  *range(from: Uint8Array, to: Uint8Array, options?: RangeOptions): IterableIterator<Entry> {
+    this.#checkHeld();
+    for (const entry of this.#reader.range(from, to, options)) {
+      yield entry;
+      this.#checkHeld();
+    }
+  }
+
+  release(): void {
+    if (!this.#isReleased) {
+      this.#isReleased = true;
+      this.#transaction.done();
+    }
+  }
+
+  #checkHeld(): void {
+    if (this.#isReleased) {
+      throw new YtError("Snapshot is released");
+    }
+  }
+}
+
+const noBytes = Buffer.alloc(0);
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+/** A bound that LMDB takes and that divides the possible keys in the same way. */
+function bound(key: Uint8Array): Buffer {
+  if (key.length === 0) {
+    return Buffer.of(0);
+  }
+  return key.length > limits.maxStoreKeyBytes
+    ? keyAfter(key.subarray(0, limits.maxStoreKeyBytes))
+    : asBuffer(key);
+}
