@@ -46,7 +46,7 @@ export {
   timestampToIso,
   uncommittedTimestamp,
 } from "./timestamps.ts";
-export { type ColumnType, columnTypeFromV1, columnTypeFromV3, formatTypeV3 } from "./type-v3.ts";
+export { type ColumnType, columnTypeFromV1, columnTypeFromV3, formatTypeV3, sameTypeV3 } from "./type-v3.ts";
 export {
   type IntegerRange,
   integerRangeOf,

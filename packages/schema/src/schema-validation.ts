@@ -6,7 +6,7 @@
 import { bare, isMap, limits, type YsonValue, YtError } from "@qyt/base";
 import { isSystemColumnName, orderedSystemColumns, sortedSystemColumns } from "./system-columns.ts";
 import { asColumnError, asInvalidSchema, type ColumnSchema, TableSchema } from "./table-schema.ts";
-import { formatTypeV3 } from "./type-v3.ts";
+import { formatTypeV3, isComparable } from "./type-v3.ts";
 import type { PhysicalType } from "./value-type.ts";
 
 /** Whether the table is meant to have key columns; left out, the schema itself says so. */
@@ -239,30 +239,6 @@ function isPlainScalar(typeV3: YsonValue): boolean {
   return (
     node.get("type_name") === "optional" && typeof item === "string" && item !== "null" && item !== "void"
   );
-}
-
-function isComparable(typeV3: YsonValue): boolean {
-  const node = bare(typeV3);
-  if (!isMap(node)) {
-    return node !== "yson";
-  }
-  switch (node.get("type_name")) {
-    case "decimal":
-      return true;
-    case "optional":
-    case "list":
-    case "tagged":
-      return isComparable(node.get("item") ?? null);
-    case "tuple":
-    case "variant": {
-      const parts = node.get("elements") ?? node.get("members");
-      return (
-        Array.isArray(parts) && parts.every((part) => isMap(part) && isComparable(part.get("type") ?? null))
-      );
-    }
-    default:
-      return false;
-  }
 }
 
 /** The length in bytes; a byte that is no UTF-8 is one lone surrogate. */

@@ -17,7 +17,7 @@ import {
   type YsonValue,
   YtError,
 } from "@qyt/base";
-import { type ColumnType, columnTypeFromV1, columnTypeFromV3, formatTypeV3 } from "./type-v3.ts";
+import { type ColumnType, columnTypeFromV1, columnTypeFromV3, formatTypeV3, sameTypeV3 } from "./type-v3.ts";
 import { isLogicalType, type LogicalType, type PhysicalType } from "./value-type.ts";
 
 export type SortOrder = "ascending" | "descending";
@@ -190,13 +190,8 @@ export function sameColumn(left: ColumnSchema, right: ColumnSchema): boolean {
     left.lock === right.lock &&
     left.group === right.group &&
     left.maxInlineHunkSize === right.maxInlineHunkSize &&
-    sameType(left, right)
+    sameTypeV3(left.typeV3, right.typeV3)
   );
-}
-
-/** Whether two column types are the same. */
-export function sameType(left: ColumnType, right: ColumnType): boolean {
-  return formatTypeV3(left.typeV3) === formatTypeV3(right.typeV3);
 }
 
 function columnToYson(item: ColumnSchema): YsonMap {

@@ -3,7 +3,7 @@
  * valid. Specified in: yt/yt/client/complex_types/check_type_compatibility.cpp.
  */
 import { bare, isList, isMap, type YsonMap, type YsonValue, YtError } from "@qyt/base";
-import { formatTypeV3 } from "./type-v3.ts";
+import { formatTypeV3, sameTypeV3 } from "./type-v3.ts";
 
 /**
  * Checks a change of type; both in the normal form of `type_v3`. `field` names the column in the message.
@@ -67,7 +67,7 @@ function checkUnwrapped(oldType: YsonValue, newType: YsonValue, field: string): 
       checkMembers(before, after, field, { mayGrow: false, newMustBeOptional: false });
       return;
     default:
-      if (formatTypeV3(before) !== formatTypeV3(after)) {
+      if (!sameTypeV3(before, after)) {
         throw changed(oldType, newType, field);
       }
   }

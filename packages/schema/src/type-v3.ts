@@ -75,6 +75,45 @@ export function formatTypeV3(value: YsonValue): string {
   return `${name}<${inner.join(";")}>`;
 }
 
+/** Whether two types, both in their normal form, are the same. */
+export function sameTypeV3(left: YsonValue, right: YsonValue): boolean {
+  if (isList(left) && isList(right)) {
+    return (
+      left.length === right.length && left.every((item, index) => sameTypeV3(item, right[index] ?? null))
+    );
+  }
+  if (isMap(left) && isMap(right)) {
+    return (
+      left.size === right.size &&
+      [...left].every(([key, item]) => right.has(key) && sameTypeV3(item, right.get(key) ?? null))
+    );
+  }
+  return left === right;
+}
+
+/** Whether values of a type, in its normal form, have an order, so that it may be the type of a key. */
+export function isComparable(typeV3: YsonValue): boolean {
+  const node = bare(typeV3);
+  if (!isMap(node)) {
+    return node !== "yson";
+  }
+  switch (node.get("type_name")) {
+    case "decimal":
+      return true;
+    case "optional":
+    case "list":
+    case "tagged":
+      return isComparable(node.get("item") ?? null);
+    case "tuple":
+    case "variant":
+      return listOf(node.get("elements") ?? node.get("members")).every(
+        (part) => isMap(part) && isComparable(part.get("type") ?? null),
+      );
+    default:
+      return false;
+  }
+}
+
 interface ParsedType {
   readonly normal: YsonValue;
   readonly type: LogicalType;
@@ -143,7 +182,7 @@ function parseVariant(node: YsonMap, depth: number): ParsedType {
 
 function parseDict(node: YsonMap, depth: number): ParsedType {
   const key = field(node, "key", depth);
-  if (key.type === "any") {
+  if (!isComparable(key.normal)) {
     throw invalidType(`Type of the key of a "dict" must be comparable`);
   }
   return composite({ type_name: "dict", key: key.normal, value: field(node, "value", depth).normal });
