@@ -46,10 +46,10 @@ export function encodeKeyPrefix(values: readonly RowValue[], types: readonly Phy
   }
   const target = Buffer.allocUnsafe(size);
   let position = 0;
-  for (const [index, value] of values.entries()) {
+  for (let index = 0; index < values.length; index += 1) {
     const type = types[index];
     assert(type !== undefined, "a key has no more values than key columns");
-    position = writeValue(target, position, value, type);
+    position = writeValue(target, position, values[index] ?? null, type);
   }
   return target;
 }
@@ -155,8 +155,8 @@ function encodedSize(value: RowValue): number {
   }
   if (value instanceof Uint8Array) {
     let size = value.length + 3;
-    for (let at = value.indexOf(0); at >= 0; at = value.indexOf(0, at + 1)) {
-      size += 1;
+    for (let index = 0; index < value.length; index += 1) {
+      size += value[index] === 0 ? 1 : 0;
     }
     return size;
   }
@@ -165,38 +165,44 @@ function encodedSize(value: RowValue): number {
 
 function writeValue(target: Buffer, position: number, value: RowValue, type: PhysicalType): number {
   if (value === null) {
-    return target.writeUInt8(tags.null, position);
+    target[position] = tags.null;
+    return position + 1;
   }
   if (value instanceof YsonAny || type === "any" || type === "null") {
     throw new YtError(`Value of type "${type}" cannot be a part of a key`, { code: "IncomparableTypes" });
   }
-  const body = target.writeUInt8(tags[type], position);
+  target[position] = tags[type];
+  const body = position + 1;
   if (type === "string") {
     assert(value instanceof Uint8Array, "a string column has bytes");
     return writeString(target, body, value);
   }
   if (type === "boolean") {
     assert(typeof value === "boolean", "a boolean column has booleans");
-    return target.writeUInt8(value ? 1 : 0, body);
+    target[body] = value ? 1 : 0;
+    return body + 1;
   }
   if (type === "double") {
     assert(typeof value === "number", "a double column has numbers");
     return writeDouble(target, body, value);
   }
   assert(typeof value === "bigint", "an integer column has bigints");
-  return target.writeBigUInt64BE(type === "int64" ? BigInt.asUintN(64, value) ^ signBit : value, body);
+  return target.writeBigUInt64BE(type === "int64" ? BigInt.asUintN(64, value ^ signBit) : value, body);
 }
 
 function writeString(target: Buffer, position: number, value: Uint8Array): number {
+  // Byte by byte: keys are short, and a call into native code costs more than the loop.
   let to = position;
-  let from = 0;
-  for (let at = value.indexOf(0); at >= 0; at = value.indexOf(0, from)) {
-    target.set(value.subarray(from, at + 1), to);
-    to = target.writeUInt8(0xff, to + at + 1 - from);
-    from = at + 1;
+  for (let index = 0; index < value.length; index += 1) {
+    const byte = value[index] ?? 0;
+    target[to++] = byte;
+    if (byte === 0) {
+      target[to++] = 0xff;
+    }
   }
-  target.set(value.subarray(from), to);
-  return target.writeUInt16BE(0, to + value.length - from);
+  target[to++] = 0;
+  target[to++] = 0;
+  return to;
 }
 
 function writeDouble(target: Buffer, position: number, value: number): number {
