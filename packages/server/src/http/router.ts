@@ -1,0 +1,102 @@
+/** The routes. Paths under `/api` are matched without regard to case; the verb has no say (http-api §1, §3). */
+import { type YsonValue, YtError } from "@qyt/base";
+import type { ApiVersion } from "../driver/command.ts";
+import { type CommandHandlerContext, handleCommand } from "./command-handler.ts";
+import { handleCors } from "./cors.ts";
+import {
+  replyAllHosts,
+  replyApiVersions,
+  replyClusterConnection,
+  replyCommandList,
+  replyHosts,
+  replyPing,
+  replyService,
+  replyVersion,
+  replyVersions,
+  type ServerIdentity,
+} from "./discovery.ts";
+import { replyError } from "./error-reply.ts";
+import type { Exchange } from "./exchange.ts";
+import { HttpError } from "./http-error.ts";
+import { handleWhoAmI } from "./whoami.ts";
+
+export interface RouterContext {
+  readonly commands: CommandHandlerContext;
+  readonly identity: ServerIdentity;
+  readonly clusterConnection: () => Promise<YsonValue>;
+  readonly csrfTokenFor: (user: string) => string;
+  readonly isOriginAllowed: (origin: string) => boolean;
+}
+
+const apiVersions: ReadonlyMap<string, ApiVersion> = new Map([
+  ["v3", 3],
+  ["v4", 4],
+]);
+
+/** Serves one request. `expectsContinue`: the client holds its body back until it is asked for it. */
+export function route(
+  context: RouterContext,
+  exchange: Exchange,
+  expectsContinue: boolean,
+): Promise<void> | void {
+  if (exchange.path !== "/" && handleCors(exchange, context.isOriginAllowed)) {
+    return;
+  }
+  const lowerPath = exchange.path.toLowerCase();
+  if (lowerPath.startsWith("/api/")) {
+    return routeApi(context, exchange, lowerPath, expectsContinue);
+  }
+  if (lowerPath === "/api") {
+    return replyApiVersions(exchange);
+  }
+  // A path with a slash at its end is the same path.
+  const { path } = exchange;
+  switch (path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path) {
+    case "/hosts":
+      return replyHosts(exchange);
+    case "/hosts/all":
+      return replyAllHosts(exchange, context.commands.admission.requests);
+    case "/ping":
+      return replyPing(exchange);
+    case "/version":
+      return replyVersion(exchange, context.identity);
+    case "/service":
+      return replyService(exchange, context.identity);
+    case "/auth/whoami":
+      return handleWhoAmI(exchange, context.commands.authenticate, context.csrfTokenFor);
+    case "/cluster_connection":
+      return replyClusterConnection(exchange, context.clusterConnection);
+    case "/internal/discover_versions/v2":
+      return replyVersions(exchange, context.identity);
+    default:
+      if (path.startsWith("/hosts/")) {
+        return replyHosts(exchange);
+      }
+      return exchange.reply(404);
+  }
+}
+
+/** `lowerPath` begins with `/api/`. */
+function routeApi(
+  context: RouterContext,
+  exchange: Exchange,
+  lowerPath: string,
+  expectsContinue: boolean,
+): Promise<void> | void {
+  const [versionName = "", ...rest] = lowerPath.slice("/api/".length).split("/");
+  if (versionName === "") {
+    return replyApiVersions(exchange);
+  }
+  const version = apiVersions.get(versionName);
+  if (version === undefined) {
+    const error = new YtError(`Unsupported API version "${versionName}"`, {
+      attributes: { supported_versions: [...apiVersions.keys()] },
+    });
+    return replyError(exchange, new HttpError(400, error));
+  }
+  const command = rest.join("/");
+  if (command === "") {
+    return replyCommandList(exchange, context.commands.driver, version);
+  }
+  return handleCommand(context.commands, exchange, { apiVersion: version, command }, expectsContinue);
+}

@@ -1,0 +1,213 @@
+/**
+ * The HTTP server: sockets, their limits, and closing in good order.
+ * Specified in: yt/yt/core/http/server.cpp, yt/yt/server/http_proxy/bootstrap.cpp.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { type Clock, limits, toYtError, type YsonValue } from "@qyt/base";
+import type { Logger } from "pino";
+import type { Driver } from "../driver/command.ts";
+import { Admission, type AdmissionLimits, defaultAdmissionLimits } from "./admission.ts";
+import { type Authenticate, createCsrfTokens, trustEveryone } from "./authentication.ts";
+import { prepareBlockCodecs } from "./block-codecs.ts";
+import type { ServerIdentity } from "./discovery.ts";
+import { replyError } from "./error-reply.ts";
+import { Exchange, type ExchangeContext } from "./exchange.ts";
+import { defaultKeepAliveFrameMs } from "./framing.ts";
+import { HttpError } from "./http-error.ts";
+import { createRequestIds, traceIdOf } from "./request-id.ts";
+import { RequestPlanner } from "./request-plan.ts";
+import { type RouterContext, route } from "./router.ts";
+
+export interface HttpServerOptions {
+  readonly host: string;
+  /** 0 for any free port. */
+  readonly port: number;
+  /** `host:port` as clients reach the server; they use it for heavy commands. By default the bound address. */
+  readonly publicAddress?: string;
+  readonly driver: Driver;
+  readonly identity: ServerIdentity;
+  readonly authenticate?: Authenticate;
+  /** The value of `//sys/@cluster_connection`. */
+  readonly clusterConnection: () => Promise<YsonValue>;
+  /** Origins whose pages may call; by default all. */
+  readonly isOriginAllowed?: (origin: string) => boolean;
+  readonly admission?: Partial<AdmissionLimits>;
+  readonly keepAliveFrameMs?: number;
+  readonly logger: Logger;
+  readonly clock: Clock;
+}
+
+export interface HttpServer {
+  /** `host:port`. */
+  readonly address: string;
+  /** The port in use. */
+  readonly port: number;
+  /** Takes no more connections, lets requests under way finish for `graceMs`, then cuts them off. */
+  close(graceMs: number): Promise<void>;
+}
+
+const wildcardHosts: ReadonlySet<string> = new Set(["0.0.0.0", "::", ""]);
+
+/** Starts to listen. Rejects with the system's error if the address is not free. */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  await prepareBlockCodecs();
+  const { logger, clock } = options;
+  const admission = new Admission({ ...defaultAdmissionLimits, ...options.admission });
+  let isClosing = false;
+  const server = createServer({
+    maxHeaderSize: limits.maxHeaderBytes,
+    keepAliveTimeout: limits.keepAliveMs,
+    // A large upload over a slow line may take any time.
+    requestTimeout: 0,
+  });
+  server.maxHeadersCount = 2 * limits.maxHeaderParts;
+  await listen(server, options.host, options.port);
+  const port = portOf(server);
+  const address = formatAddress(options.host, port);
+  const exchanges: ExchangeContext = {
+    clock,
+    logger,
+    isClosing: () => isClosing,
+    addressFor: createAddressOf(options, address, port),
+  };
+  const router: RouterContext = {
+    commands: {
+      driver: options.driver,
+      authenticate: options.authenticate ?? trustEveryone,
+      admission,
+      planner: new RequestPlanner(),
+      keepAliveFrameMs: options.keepAliveFrameMs ?? defaultKeepAliveFrameMs,
+    },
+    identity: options.identity,
+    clusterConnection: options.clusterConnection,
+    csrfTokenFor: createCsrfTokens(),
+    isOriginAllowed: options.isOriginAllowed ?? (() => true),
+  };
+  const nextRequestId = createRequestIds();
+  const serve = (message: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
+    const requestId = nextRequestId();
+    const traceparent = message.headers["traceparent"];
+    const traceId = (typeof traceparent === "string" ? traceIdOf(traceparent) : undefined) ?? requestId;
+    const exchange = new Exchange(exchanges, message, response, { requestId, traceId });
+    serveExchange(router, exchange, expectsContinue);
+  };
+  server.on("request", (message, response) => serve(message, response, false));
+  server.on("checkContinue", (message, response) => serve(message, response, true));
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    logger.debug({ code: error.code }, "request is not HTTP");
+    rejectMalformed(error, socket as Socket);
+  });
+  logger.info({ address }, "listening");
+  return {
+    address,
+    port,
+    async close(graceMs) {
+      isClosing = true;
+      await closeServer(server, clock, graceMs);
+    },
+  };
+}
+
+/** The outermost function of a request: whatever happens inside, the client gets a reply. */
+function serveExchange(router: RouterContext, exchange: Exchange, expectsContinue: boolean): void {
+  const onError = (error: unknown): void => {
+    exchange.context.logger.error(
+      { requestId: exchange.requestId, err: error },
+      "request failed by a defect",
+    );
+    if (exchange.response.headersSent) {
+      exchange.response.destroy();
+      return;
+    }
+    try {
+      replyError(exchange, new HttpError(500, toYtError(error)));
+    } catch {
+      exchange.response.destroy();
+    }
+  };
+  // An aborted upload is told to the one who reads it.
+  exchange.message.on("error", ignore);
+  exchange.response.on("error", ignore);
+  try {
+    const pending = route(router, exchange, expectsContinue);
+    if (pending instanceof Promise) {
+      pending.catch(onError);
+    }
+  } catch (error) {
+    onError(error);
+  }
+}
+
+function ignore(): void {}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host === "" ? undefined : host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+function portOf(server: Server): number {
+  const bound = server.address();
+  return bound !== null && typeof bound === "object" ? bound.port : 0;
+}
+
+function formatAddress(host: string, port: number): string {
+  const name = wildcardHosts.has(host) ? "localhost" : host;
+  return name.includes(":") ? `[${name}]:${port}` : `${name}:${port}`;
+}
+
+/**
+ * The address that clients are told. A server that listens everywhere has no name of its own: the one by
+ * which the client has just reached it is the best there is.
+ */
+function createAddressOf(
+  options: HttpServerOptions,
+  address: string,
+  port: number,
+): (message: IncomingMessage) => string {
+  const { publicAddress } = options;
+  if (publicAddress !== undefined) {
+    return () => publicAddress;
+  }
+  if (!wildcardHosts.has(options.host)) {
+    return () => address;
+  }
+  return (message) => {
+    const { host } = message.headers;
+    if (host === undefined || !/^[A-Za-z0-9.\-_]+(:\d{1,5})?$|^\[[0-9A-Fa-f:.]+\](:\d{1,5})?$/.test(host)) {
+      return `localhost:${port}`;
+    }
+    return /:\d+$/.test(host) ? host : `${host}:80`;
+  };
+}
+
+/** What the parser of the runtime cannot read is answered without it. */
+function rejectMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  const status =
+    error.code === "HPE_HEADER_OVERFLOW"
+      ? "431 Request Header Fields Too Large"
+      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? "408 Request Timeout"
+        : "400 Bad Request";
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}
+
+function closeServer(server: Server, clock: Clock, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = clock.after(graceMs, () => server.closeAllConnections());
+    server.close(() => {
+      timer.cancel();
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}
