@@ -1,1 +1,28 @@
-export {};
+/** What tests share. Never imported by the product. */
+export { FakeClock, settle } from "./fake-clock.ts";
+export { ForgetfulStore } from "./forgetful-store.ts";
+export {
+  between,
+  chance,
+  pick,
+  randomBytes,
+  randomInt64,
+  randomUint64,
+  shuffled,
+  testRandom,
+} from "./generators.ts";
+export {
+  OrderedQueueModel,
+  orderedQueueModel,
+  type PulledRow,
+  type PushOutcome,
+} from "./ordered-queue-model.ts";
+export {
+  type Exit,
+  freePort,
+  type ProcessOptions,
+  ProgramProcess,
+  startProcess,
+  type TemporaryDirectory,
+  temporaryDirectory,
+} from "./system.ts";
