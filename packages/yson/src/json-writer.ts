@@ -1,4 +1,5 @@
 /** Writes values as JSON of the YTsaurus dialect. Specified in: yt/yt/core/json/json_writer.cpp. */
+import { isUtf8 } from "node:buffer";
 import { Attributed, isMap, Uint64, type YsonMap, type YsonScalar, type YsonValue, YtError } from "@qyt/base";
 import { ByteWriter } from "./byte-writer.ts";
 import { sequenceLength, stringToBytes } from "./bytes.ts";
@@ -240,7 +241,7 @@ class JsonWriter {
     for (let index = 0; index < count; index++) {
       const unit = text.charCodeAt(index);
       if (unit < 0x20 || unit > 0x7f || unit === 0x22 || unit === 0x5c) {
-        this.writeEscaped(text);
+        this.writeBytes(stringToBytes(text));
         return;
       }
       target[at++] = unit;
@@ -249,15 +250,11 @@ class JsonWriter {
     out.length = at;
   }
 
-  private writeEscaped(text: string): void {
-    if (this.options.encodeUtf8 === false && !text.isWellFormed()) {
-      throw new YtError("Invalid UTF-8 string in JSON");
-    }
-    this.writeBytes(stringToBytes(text));
-  }
-
   private writeBytes(bytes: Buffer): void {
     const characters = this.options.encodeUtf8 !== false;
+    if (!characters && !isUtf8(bytes)) {
+      throw new YtError("Invalid UTF-8 string in JSON");
+    }
     if (this.options.escapeNonAscii === true) {
       this.writeUnits(bytes.toString(characters ? "latin1" : "utf8"));
       return;
@@ -268,10 +265,10 @@ class JsonWriter {
     let at = out.length;
     target[at++] = 0x22;
     for (const byte of bytes) {
-      const escape = escapes[byte];
-      if (escape !== undefined) {
-        for (let index = 0; index < escape.length; index++) {
-          target[at++] = escape.charCodeAt(index);
+      const escaped = escapes[byte];
+      if (escaped !== undefined) {
+        for (let index = 0; index < escaped.length; index++) {
+          target[at++] = escaped.charCodeAt(index);
         }
       } else if (byte < 0x80 || !characters) {
         target[at++] = byte;

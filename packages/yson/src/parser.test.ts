@@ -1,4 +1,3 @@
-import { YtError } from "@qyt/base";
 import { describe, expect, test } from "vitest";
 import {
   Attributed,
@@ -9,18 +8,7 @@ import {
   writeYsonText,
   YsonScanner,
 } from "./index.ts";
-
-function errorOf(action: () => unknown): YtError {
-  try {
-    action();
-  } catch (error) {
-    if (error instanceof YtError) {
-      return error;
-    }
-    throw error;
-  }
-  throw new Error("nothing was thrown");
-}
+import { errorOf } from "./testing/errors.ts";
 
 describe("parseYson", () => {
   test("reads every scalar in text form", () => {

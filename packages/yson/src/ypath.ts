@@ -89,8 +89,8 @@ function readSteps(reader: TokenReader): YPathStep[] {
     if (token.kind !== "slash") {
       throw expected("slash", token);
     }
-    ampersandAllowed = true;
     const step = reader.next();
+    ampersandAllowed = step.kind === "literal";
     if (step.kind === "literal") {
       steps.push({ kind: "child", name: step.literal });
     } else if (step.kind === "asterisk") {
