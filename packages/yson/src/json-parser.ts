@@ -7,6 +7,7 @@ import { type ErrorCodeName, Uint64, type YsonValue, YtError } from "@qyt/base";
 import { asBuffer, bytesToString, stringToBytes } from "./bytes.ts";
 import { depthLimit, type JsonOptions } from "./json-options.ts";
 import { joinSpecial, type SpecialKeys } from "./json-special-keys.ts";
+import { keyToString } from "./key-cache.ts";
 import { contextAttributes, parseError } from "./parse-error.ts";
 import { hexDigit } from "./string-escapes.ts";
 
@@ -124,7 +125,7 @@ class JsonParser {
       if (byte !== 0x22) {
         this.unexpected(byte, "a key");
       }
-      let key = this.parseString();
+      let key = this.parseString(true);
       const colon = this.skipSpace();
       if (colon !== 0x3a) {
         this.unexpected(colon, '":"');
@@ -246,7 +247,7 @@ class JsonParser {
     return position;
   }
 
-  private parseString(): string {
+  private parseString(isKey = false): string {
     const { buffer, end } = this;
     const start = this.position + 1;
     let position = start;
@@ -254,7 +255,7 @@ class JsonParser {
       const byte = buffer[position] ?? 0;
       if (byte === 0x22) {
         this.position = position + 1;
-        return buffer.latin1Slice(start, position);
+        return isKey ? keyToString(buffer, start, position) : buffer.latin1Slice(start, position);
       }
       if (byte === 0x5c || byte >= 0x80 || byte < 0x20) {
         break;

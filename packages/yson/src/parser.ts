@@ -96,7 +96,7 @@ function parsePairs(scanner: YsonScanner, depth: number, close: number): Map<str
     }
     scanner.scanString(first);
     const keyStart = scanner.stringStart;
-    const key = scanner.stringValue();
+    const key = scanner.keyValue();
     const equals = scanner.skipSpace();
     if (equals !== 0x3d) {
       scanner.unexpected(equals, '"="');

@@ -4,7 +4,10 @@
  * Specified in: yt/yt/core/yson/lexer_detail.h, token.cpp.
  */
 import { limits, Uint64, type YsonScalar, YtError } from "@qyt/base";
+import { classes, digitClass, numberPart, spaceClass, wordPart, wordStart } from "./byte-classes.ts";
 import { bytesToString } from "./bytes.ts";
+import { keyToString } from "./key-cache.ts";
+import { type BadLiteral, doubleLiteral, integerLiteral } from "./number-literals.ts";
 import { contextAttributes, parseError } from "./parse-error.ts";
 import { unescapeString } from "./string-escapes.ts";
 
@@ -16,29 +19,6 @@ export interface YsonParseOptions {
 }
 
 const depthCeiling = 1024;
-const maxDigits = 20;
-const maxInt64 = (1n << 63n) - 1n;
-const minInt64 = -(1n << 63n);
-const maxUint64 = (1n << 64n) - 1n;
-
-// Classes of bytes, as bits.
-const spaceClass = 1;
-const wordStart = 2;
-const wordPart = 4;
-const digitClass = 8;
-const numberPart = 16;
-const classes = new Uint8Array(256);
-for (let byte = 0; byte < 256; byte++) {
-  const letter = (byte >= 65 && byte <= 90) || (byte >= 97 && byte <= 122) || byte === 95;
-  const digit = byte >= 48 && byte <= 57;
-  classes[byte] =
-    ((byte >= 9 && byte <= 13) || byte === 32 ? spaceClass : 0) |
-    (letter ? wordStart | wordPart : 0) |
-    (digit ? wordPart | digitClass | numberPart : 0) |
-    (byte === 46 || byte === 37 || byte === 45 ? wordPart : 0) |
-    (byte === 43 || byte === 45 || byte === 46 || byte === 69 || byte === 101 ? numberPart : 0);
-}
-
 // Two 32-bit words read as one 64-bit integer (little-endian, as on every platform Node supports).
 const words = new Uint32Array(2);
 const signedPair = new BigInt64Array(words.buffer);
@@ -194,6 +174,13 @@ export class YsonScanner {
       return bytesToString(bytes);
     }
     return bytesToString(this.buffer, this.stringStart, this.stringEnd);
+  }
+
+  /** The same for a key of a map: cheaper when keys repeat. */
+  keyValue(): string {
+    return this.stringEscaped
+      ? this.stringValue()
+      : keyToString(this.buffer, this.stringStart, this.stringEnd);
   }
 
   /** @throws YtError 4002 when `depth` brackets are more than allowed */
@@ -420,92 +407,24 @@ export class YsonScanner {
       this.position = tail;
       this.fail(`Unexpected character "${String.fromCharCode(buffer[tail] ?? 0)}" in a number`);
     }
+    if (!integral && unsigned) {
+      this.badNumber("uint64", start, tail, "malformed");
+    }
     const value = integral
-      ? this.toInteger(start, position, unsigned)
-      : this.toDouble(start, position, unsigned);
+      ? integerLiteral(buffer, start, position, unsigned)
+      : doubleLiteral(buffer, start, position);
+    if (typeof value === "string") {
+      this.badNumber(!integral ? "double" : unsigned ? "uint64" : "int64", start, tail, value);
+    }
     this.position = tail;
     return value;
   }
 
-  private toInteger(start: number, end: number, unsigned: boolean): bigint | Uint64 {
-    const first = this.buffer[start] ?? 0;
-    const negative = first === 0x2d;
-    let digits = negative || first === 0x2b ? start + 1 : start;
-    if (digits === end || (unsigned && negative)) {
-      this.fail(
-        `Error parsing ${unsigned ? "uint64" : "int64"} literal "${this.excerpt(start, end, unsigned)}"`,
-      );
-    }
-    if (end - digits <= 15) {
-      let value = 0;
-      for (; digits < end; digits++) {
-        value = value * 10 + (this.buffer[digits] ?? 48) - 48;
-      }
-      return unsigned ? new Uint64(BigInt(value)) : BigInt(negative ? -value : value);
-    }
-    while (digits < end - 1 && this.buffer[digits] === 48) {
-      digits++;
-    }
-    if (end - digits <= maxDigits) {
-      const magnitude = BigInt(this.buffer.latin1Slice(digits, end));
-      const value = negative ? -magnitude : magnitude;
-      if (unsigned ? value <= maxUint64 : value >= minInt64 && value <= maxInt64) {
-        return unsigned ? new Uint64(value) : value;
-      }
-    }
-    return this.fail(
-      `Error parsing ${unsigned ? "uint64" : "int64"} literal "${this.excerpt(start, end, unsigned)}": value is out of range`,
+  private badNumber(type: string, start: number, end: number, reason: BadLiteral): never {
+    const shown = this.buffer.latin1Slice(start, Math.min(end, start + 32)) + (end - start > 32 ? "..." : "");
+    this.fail(
+      `Error parsing ${type} literal "${shown}"${reason === "malformed" ? "" : `: value is ${reason}`}`,
     );
-  }
-
-  private toDouble(start: number, end: number, unsigned: boolean): number {
-    if (unsigned || !this.isDouble(start, end)) {
-      this.fail(`Error parsing double literal "${this.excerpt(start, end, unsigned)}"`);
-    }
-    const value = Number(this.buffer.latin1Slice(start, end));
-    if (!Number.isFinite(value)) {
-      this.fail(
-        `Error parsing double literal "${this.excerpt(start, end, unsigned)}": value is out of range`,
-      );
-    }
-    return value;
-  }
-
-  // [+-] digits [. digits] [e [+-] digits], with at least one digit before the exponent.
-  private isDouble(start: number, end: number): boolean {
-    const { buffer } = this;
-    const digitsFrom = (from: number): number => {
-      let at = from;
-      while (at < end && (classes[buffer[at] ?? 0] ?? 0) & digitClass) {
-        at++;
-      }
-      return at;
-    };
-    const signed = (at: number): number => (buffer[at] === 0x2d || buffer[at] === 0x2b ? at + 1 : at);
-    const begin = signed(start);
-    let position = digitsFrom(begin);
-    let count = position - begin;
-    if (position < end && buffer[position] === 0x2e) {
-      const fraction = position + 1;
-      position = digitsFrom(fraction);
-      count += position - fraction;
-    }
-    if (count === 0) {
-      return false;
-    }
-    if (position < end && (buffer[position] === 0x65 || buffer[position] === 0x45)) {
-      const exponent = signed(position + 1);
-      position = digitsFrom(exponent);
-      if (position === exponent) {
-        return false;
-      }
-    }
-    return position === end;
-  }
-
-  private excerpt(start: number, end: number, unsigned: boolean): string {
-    const text = this.buffer.latin1Slice(start, Math.min(end, start + 32));
-    return end - start > 32 ? `${text}...` : text + (unsigned ? "u" : "");
   }
 }
 
