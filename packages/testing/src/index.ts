@@ -25,4 +25,5 @@ export {
   startProcess,
   type TemporaryDirectory,
   temporaryDirectory,
+  typescriptArgs,
 } from "./system.ts";

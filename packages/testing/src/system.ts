@@ -158,4 +158,11 @@ export function startProcess(options: ProcessOptions): Promise<ProgramProcess> {
   );
 }
 
+/** `nodeArgs` that make Node run a TypeScript file of this repository, without a build. */
+export const typescriptArgs: readonly string[] = [
+  "--conditions=@qyt/source",
+  "--import",
+  new URL("./run-typescript.mjs", import.meta.url).href,
+];
+
 const qytScript = fileURLToPath(new URL("../../cli/bin/qyt.js", import.meta.url));
