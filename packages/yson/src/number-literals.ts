@@ -42,11 +42,15 @@ export function integerLiteral(
   return "out of range";
 }
 
+// Powers of ten that a double holds exactly.
+const powersOfTen = Array.from({ length: 16 }, (_, exponent) => 10 ** exponent);
+
 /** `buffer[start, end)` as `[+-] digits [. digits] [e [+-] digits]`, with at least one digit before the exponent. */
 export function doubleLiteral(buffer: Buffer, start: number, end: number): number | BadLiteral {
   const begin = afterSign(buffer, start, end);
   let position = afterDigits(buffer, begin, end);
   let count = position - begin;
+  let exact = true;
   if (position < end && buffer[position] === 0x2e) {
     const fraction = position + 1;
     position = afterDigits(buffer, fraction, end);
@@ -56,6 +60,7 @@ export function doubleLiteral(buffer: Buffer, start: number, end: number): numbe
     return "malformed";
   }
   if (position < end && ((buffer[position] ?? 0) | 0x20) === 0x65) {
+    exact = false;
     const exponent = afterSign(buffer, position + 1, end);
     position = afterDigits(buffer, exponent, end);
     if (position === exponent) {
@@ -65,8 +70,27 @@ export function doubleLiteral(buffer: Buffer, start: number, end: number): numbe
   if (position !== end) {
     return "malformed";
   }
+  if (exact && end - begin <= 16) {
+    // At most 15 digits and a power of ten below 10^16: both are exact, so one division rounds correctly.
+    return shortDecimal(buffer, begin, end, buffer[start] === 0x2d);
+  }
   const value = Number(buffer.latin1Slice(start, end));
   return Number.isFinite(value) ? value : "out of range";
+}
+
+function shortDecimal(buffer: Buffer, begin: number, end: number, negative: boolean): number {
+  let mantissa = 0;
+  let fraction = 0;
+  for (let index = begin; index < end; index++) {
+    const byte = buffer[index] ?? 48;
+    if (byte === 0x2e) {
+      fraction = end - index - 1;
+    } else {
+      mantissa = mantissa * 10 + byte - 48;
+    }
+  }
+  const value = mantissa / (powersOfTen[fraction] ?? 1);
+  return negative ? -value : value;
 }
 
 function afterDigits(buffer: Buffer, from: number, end: number): number {

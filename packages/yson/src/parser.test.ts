@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   Attributed,
@@ -178,4 +179,27 @@ test("skipValue ends behind the value", () => {
   const text = Buffer.from('  <a={b="]}"}>[1;{x=2.;y=[%true;#]};"\\"]"] ; rest');
   const end = new YsonScanner().skipValue(text, 0, text.length);
   expect(text.toString("latin1", end)).toBe(" ; rest");
+});
+
+test("doubles are read as exactly as JavaScript reads them", () => {
+  fc.assert(
+    fc.property(fc.integer(), fc.nat({ max: 999_999_999 }), fc.nat({ max: 9 }), (whole, fraction, zeros) => {
+      for (const text of [
+        `${whole}.${"0".repeat(zeros)}${fraction}`,
+        `${whole}.`,
+        `-0.${fraction}`,
+        `.${fraction}`,
+      ]) {
+        expect(Object.is(parseYson(text), Number(text))).toBe(true);
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("a value ends where the scanner is told to end", () => {
+  const scanner = new YsonScanner();
+  expect(scanner.skipValue(Buffer.from("123456"), 1, 3)).toBe(3);
+  expect(errorOf(() => scanner.skipValue(Buffer.from('"abc"'), 0, 4)).code).toBe(4000);
+  expect(errorOf(() => scanner.skipValue(Buffer.from("1-2"), 0, 3)).code).toBe(4000);
 });

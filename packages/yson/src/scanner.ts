@@ -19,6 +19,7 @@ export interface YsonParseOptions {
 }
 
 const depthCeiling = 1024;
+
 // Two 32-bit words read as one 64-bit integer (little-endian, as on every platform Node supports).
 const words = new Uint32Array(2);
 const signedPair = new BigInt64Array(words.buffer);
@@ -250,9 +251,28 @@ export class YsonScanner {
       this.skipItems(depth + 1);
     } else if (byte === 0x22 || byte === 0x01 || (classes[byte] ?? 0) & wordStart) {
       this.scanString(byte);
-    } else {
+    } else if (!this.skipShortInteger()) {
       this.readScalar(byte);
     }
+  }
+
+  /** Goes past an integer that is surely in range; false, without a move, for anything else. */
+  private skipShortInteger(): boolean {
+    const { buffer, end } = this;
+    const start = this.position;
+    let position = buffer[start] === 0x2d ? start + 1 : start;
+    const digits = position;
+    while (position < end && (classes[buffer[position] ?? 0] ?? 0) & digitClass) {
+      position++;
+    }
+    if (position === digits || position - digits > 15) {
+      return false;
+    }
+    if (position < end && (classes[buffer[position] ?? 0] ?? 0) & (wordPart | numberPart)) {
+      return false;
+    }
+    this.position = position;
+    return true;
   }
 
   private skipPairs(depth: number, close: number): void {
