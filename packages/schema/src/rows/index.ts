@@ -1,0 +1,29 @@
+/** Rows as bytes: encoded rows, row blocks, and the readers and writers between them and the row formats. */
+export {
+  type Block,
+  maxBlockBytes,
+  mergeBlocks,
+  type PackOptions,
+  packBlocks,
+  packBlocksOf,
+  smallBlockBytes,
+} from "./block-packer.ts";
+export { createRowReader } from "./create-row-reader.ts";
+export { createRowWriter, type RowWriterOptions } from "./create-row-writer.ts";
+export {
+  cellKind,
+  cellWeight,
+  decodeCell,
+  decodeCells,
+  EncodedRows,
+  noTabletIndex,
+  rowWeight,
+  skipCell,
+} from "./encoded-rows.ts";
+export { EncodedRowsBuilder, type EncodedRowsBuilderOptions } from "./encoded-rows-builder.ts";
+export { RowBlock } from "./row-block.ts";
+export type { RowKind } from "./row-plan.ts";
+export type { RowReader, RowReaderOptions } from "./row-reader.ts";
+export type { RowLimits } from "./row-sink.ts";
+export type { OutputColumn, OutputSource, RowWriter } from "./row-writer.ts";
+export { type TypeConversion, typeConversionOf } from "./type-conversion.ts";
