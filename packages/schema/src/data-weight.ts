@@ -40,7 +40,7 @@ export function valueWeight(value: RowValue): number {
 }
 
 /** The weight of a row, or of a key alone. */
-export function rowWeight(values: readonly RowValue[]): number {
+export function rowValuesWeight(values: readonly RowValue[]): number {
   let weight = rowBaseWeight;
   for (const value of values) {
     weight += valueWeight(value);

@@ -1,5 +1,5 @@
 /** Types, table schemas and everything computed from row values. */
-export { fixedWeightOf, rowBaseWeight, rowWeight, valueWeight } from "./data-weight.ts";
+export { fixedWeightOf, rowBaseWeight, rowValuesWeight, valueWeight } from "./data-weight.ts";
 export { toProducerWriteSchema, toQuerySchema, toWriteSchema } from "./derived-schemas.ts";
 export { farmFingerprint, farmHash, farmHashBytes } from "./farm-hash.ts";
 export {
@@ -12,6 +12,7 @@ export {
   keyRangeTo,
 } from "./key-codec.ts";
 export { consumerSchema, consumerSchemaWithoutMeta, producerSchema } from "./queue-schemas.ts";
+export * from "./rows/index.ts";
 export { type AlterOptions, checkAlter } from "./schema-alter.ts";
 export {
   type DynamicTableKind,
