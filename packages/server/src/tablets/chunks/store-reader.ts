@@ -22,13 +22,11 @@ export interface StoreSpan {
   readonly format: RowFormat;
 }
 
-/** Rows [from, to) of one block. */
+/** Rows [from, to) of one block, whose `firstRowIndex` is that of the list. */
 export interface RowSlice {
   readonly block: RowBlock;
   readonly from: number;
   readonly to: number;
-  /** Index in the list of the block's row 0. The block's own index counts from its store's start. */
-  readonly firstRowIndex: number;
   readonly format: RowFormat;
 }
 
@@ -71,7 +69,6 @@ export function* readStore(
         block,
         from: row - stored.firstRowIndex,
         to: to - stored.firstRowIndex,
-        firstRowIndex: span.firstRowIndex + stored.firstRowIndex,
         format: span.format,
       };
       row = to;
@@ -87,7 +84,7 @@ export function* readStore(
 export function openBlock(span: StoreSpan, stored: StoredBlock): RowBlock {
   let block: RowBlock;
   try {
-    block = RowBlock.parse(stored.bytes);
+    block = RowBlock.parse(stored.bytes, span.firstRowIndex);
   } catch (thrown) {
     throw new YtError("Stored rows are damaged", {
       code: "BlockChecksumMismatch",
@@ -97,7 +94,11 @@ export function openBlock(span: StoreSpan, stored: StoredBlock): RowBlock {
   }
   const end = stored.firstRowIndex + block.rowCount;
   const isOutside = span.chunkId !== undefined && end > span.rowCount;
-  if (block.firstRowIndex !== stored.firstRowIndex || block.rowCount === 0 || isOutside) {
+  if (
+    block.firstRowIndex !== span.firstRowIndex + stored.firstRowIndex ||
+    block.rowCount === 0 ||
+    isOutside
+  ) {
     throw new YtError("Stored rows are damaged: a block contradicts its place", {
       code: "BlockChecksumMismatch",
       attributes: {

@@ -1,4 +1,4 @@
-import { AssertionError, YtError } from "@qyt/base";
+import { AssertionError } from "@qyt/base";
 import { FakeClock, ForgetfulStore } from "@qyt/testing";
 import { beforeEach, expect, test } from "vitest";
 import { MemoryStore, rowBlockKey, WriteBatch } from "../../cell/index.ts";
@@ -151,7 +151,7 @@ test("[tables 122] a trim beyond the total is refused", async () => {
   const tablet = await fixture.createTablet();
   await fixture.append(tablet, ["a", "b", "c", "d", "e"]);
   expect(() => tablet.prepareTrim(new WriteBatch(), 7)).toThrow(
-    new YtError(`Cannot trim tablet ${tablet.tabletId} at row 7 since it only has 5 row(s)`),
+    `Cannot trim tablet ${tablet.tabletId} at row 7 since it only has 5 row(s)`,
   );
   expect(tablet.info().trimmedRowCount).toBe(0);
 });
@@ -444,7 +444,8 @@ test("a reader goes on over chunks that are trimmed and flushed under it", async
   expect(seen.map((row) => row.value)).toEqual(["a", "a", "b", "b", "c", "c", "d"]);
   await fixture.chunks.settled();
   await clock.advance(1000);
-  expect(store.range(rowBlockKey(0n, 0), rowBlockKey(tablet.visible.dynamic.storeId, 0))).toHaveLength?.(0);
+  const end = rowBlockKey(tablet.visible.dynamic.storeId, 0);
+  expect([...store.range(rowBlockKey(0n, 0), end)]).toEqual([]);
 });
 
 test("a waiting pull is woken by the append, or by its signal", async () => {
@@ -537,11 +538,14 @@ test("a merge under a reader does not lose its place", async () => {
   for (let i = 0; i < 2; i++) {
     seen.push(...valuesOf([reader.next().value ?? expect.fail("no slice")]));
   }
-  await fixture.append(tablet, ["19"]);
+  // Rows 0 to 19 become one block; those behind stay and are what a look from row 8 on finds first.
+  for (let i = 19; i < 23; i++) {
+    await fixture.append(tablet, [`${i}`]);
+  }
   await fixture.merger.idle();
   expect(fixture.merger.mergedBlockCount).toBe(19);
   seen.push(...valuesOf(reader));
-  expect(seen).toEqual(Array.from({ length: 14 }, (_, i) => `${i + 5}`));
+  expect(seen).toEqual(Array.from({ length: 18 }, (_, i) => `${i + 5}`));
 });
 
 test("a format may change only while nothing is unflushed", async () => {

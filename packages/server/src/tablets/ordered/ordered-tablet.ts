@@ -7,7 +7,7 @@
  * durable. Several may be in flight; each builds on the one before.
  */
 import { assert, YtError } from "@qyt/base";
-import { type EncodedRows, packBlocks, timestampSeconds } from "@qyt/schema";
+import { type EncodedRows, packBlocks, packBlocksOf, timestampSeconds } from "@qyt/schema";
 import type { Cell, WriteBatch } from "../../cell/index.ts";
 import { type ChunkMeta, isSameRowFormat, type RowFormat } from "../chunks/chunk.ts";
 import type { ChunkManager } from "../chunks/chunk-manager.ts";
@@ -42,6 +42,7 @@ import {
   dynamicRowCount,
   emptyDynamicStore,
   encodeTabletState,
+  laterOf,
   type TabletState,
 } from "./tablet-state.ts";
 
@@ -154,10 +155,7 @@ export class OrderedTablet {
       totalRowCount: flushed,
       cumulativeDataWeight: weight,
       trimmedDataWeight: 0,
-      lastWriteTimestamp: sealed.reduce(
-        (max, ref) => (ref.chunk.maxTimestamp > max ? ref.chunk.maxTimestamp : max),
-        0n,
-      ),
+      lastWriteTimestamp: sealed.reduce((latest, ref) => laterOf(latest, ref.chunk.maxTimestamp), 0n),
     });
     batch.put(tablet.#stateKey, encodeTabletState(tablet.#visible));
     return { tablet, ...shareStoreRefs(batch, chunks, options.tabletId, sealed) };
@@ -208,34 +206,39 @@ export class OrderedTablet {
     const systemWeight =
       (this.#format.hasTimestamp ? systemColumnWeight : 0) +
       (this.#format.hasCumulativeDataWeight ? systemColumnWeight : 0);
-    const dataWeight = weightOfRows(rows, selection) + rowCount * systemWeight;
-    const blocks = packBlocks(rows, selection ?? { from: 0, to: rows.rowCount }, {
+    const packing = {
       firstRowIndex: firstRowIndex - dynamic.firstRowIndex,
       baseCumulativeWeight: state.cumulativeDataWeight,
       timestamp,
       countSystemWeight: systemWeight,
-    });
+    };
+    const blocks =
+      selection === undefined
+        ? packBlocks(rows, 0, rows.rowCount, packing)
+        : packBlocksOf(rows, selection, packing);
     let byteSize = dynamic.byteSize;
+    let cumulativeDataWeight = state.cumulativeDataWeight;
     for (const block of blocks) {
       this.#chunks.storage.put(batch, dynamic.storeId, block.firstRowIndex, block.bytes);
       byteSize += block.bytes.length;
+      cumulativeDataWeight = block.cumulativeWeight;
     }
     const change = this.prepareState(batch, {
       ...state,
       totalRowCount: firstRowIndex + rowCount,
-      cumulativeDataWeight: state.cumulativeDataWeight + dataWeight,
-      lastWriteTimestamp: timestamp > state.lastWriteTimestamp ? timestamp : state.lastWriteTimestamp,
+      cumulativeDataWeight,
+      lastWriteTimestamp: laterOf(timestamp, state.lastWriteTimestamp),
       dynamic: {
         ...dynamic,
         minTimestamp: dynamic.minTimestamp === 0n ? timestamp : dynamic.minTimestamp,
-        maxTimestamp: timestamp > dynamic.maxTimestamp ? timestamp : dynamic.maxTimestamp,
+        maxTimestamp: laterOf(timestamp, dynamic.maxTimestamp),
         byteSize,
       },
     });
     return {
       firstRowIndex,
       rowCount,
-      dataWeight,
+      dataWeight: cumulativeDataWeight - state.cumulativeDataWeight,
       onFailed: change.onFailed,
       onDurable: () => {
         change.onDurable();
@@ -422,7 +425,7 @@ export class OrderedTablet {
     const { totalRowCount, trimmedRowCount, lastWriteTimestamp } = this.#visible;
     // All that is in flight has its timestamp already, and whatever follows gets a larger one than this.
     const barrier = this.#pending === this.#visible ? this.#cell.nextTimestamp() : lastWriteTimestamp;
-    this.#barrier = barrier > this.#barrier ? barrier : this.#barrier;
+    this.#barrier = laterOf(barrier, this.#barrier);
     return { totalRowCount, trimmedRowCount, lastWriteTimestamp, barrierTimestamp: this.#barrier };
   }
 
@@ -430,17 +433,8 @@ export class OrderedTablet {
     return collectStatistics(this.#visible);
   }
 
-  /** Wakes those who wait for rows. The tablet may be opened anew later. */
+  /** Wakes those who wait for rows, now and later: they must look for the tablet again. */
   close(): void {
-    this.#waiters.wakeAll();
+    this.#waiters.close();
   }
-}
-
-function weightOfRows(rows: EncodedRows, selection: readonly number[] | Uint32Array | undefined): number {
-  let weight = 0;
-  const count = selection?.length ?? rows.rowCount;
-  for (let i = 0; i < count; i++) {
-    weight += rows.weights[selection === undefined ? i : (selection[i] ?? 0)] ?? 0;
-  }
-  return weight;
 }

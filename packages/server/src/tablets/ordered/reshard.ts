@@ -10,7 +10,7 @@ import type { ChunkManager } from "../chunks/chunk-manager.ts";
 import { combinePrepared, type Prepared } from "../chunks/prepared.ts";
 import { putStoreRef, removeStoreRef, type StoreRef, storeRefOf } from "../chunks/store-ref.ts";
 import type { OrderedTablet } from "./ordered-tablet.ts";
-import { dynamicRowCount, emptyDynamicStore } from "./tablet-state.ts";
+import { dynamicRowCount, emptyDynamicStore, laterOf } from "./tablet-state.ts";
 
 /**
  * Appends the rows of the dropped tablets, tablet after tablet, to the kept one, and destroys the dropped.
@@ -45,8 +45,7 @@ export function prepareJoin(
       row += old.rowCount;
       weight += old.chunk.dataWeight;
     }
-    const last = tablet.pending.lastWriteTimestamp;
-    lastWriteTimestamp = last > lastWriteTimestamp ? last : lastWriteTimestamp;
+    lastWriteTimestamp = laterOf(tablet.pending.lastWriteTimestamp, lastWriteTimestamp);
     parts.push(tablet.prepareState(batch, { ...tablet.pending, sealed: [] }));
     parts.push(tablet.prepareDestroy(batch));
   }

@@ -7,6 +7,7 @@ interface Waiter {
 
 export class RowWaiters {
   readonly #waiters = new Set<Waiter>();
+  #isClosed = false;
 
   get count(): number {
     return this.#waiters.size;
@@ -22,7 +23,7 @@ export class RowWaiters {
         reject(signal.reason);
         return;
       }
-      if (totalRowCount > rowIndex) {
+      if (totalRowCount > rowIndex || this.#isClosed) {
         resolve();
         return;
       }
@@ -52,8 +53,9 @@ export class RowWaiters {
     }
   }
 
-  /** Wakes all: the tablet goes away, and they must look again. */
-  wakeAll(): void {
+  /** Wakes all, and from now on lets nobody wait: the tablet goes away, and they must look again. */
+  close(): void {
+    this.#isClosed = true;
     this.notify(Number.POSITIVE_INFINITY);
   }
 }

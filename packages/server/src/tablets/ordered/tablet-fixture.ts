@@ -44,11 +44,11 @@ export interface SeenRow {
 /** All rows of the slices. */
 export function collectRows(slices: Iterable<RowSlice>): SeenRow[] {
   const rows: SeenRow[] = [];
-  for (const { block, from, to, firstRowIndex } of slices) {
+  for (const { block, from, to } of slices) {
     for (let row = from; row < to; row++) {
       const cell = block.bytes.subarray(block.rowStart(row), block.rowEnd(row));
       rows.push({
-        index: firstRowIndex + row,
+        index: block.firstRowIndex + row,
         value: cell[0] === 0x23 ? "#" : stringOfCell(cell),
         weight: block.cumulativeWeightAt(row),
         timestamp: block.timestampAt(row),

@@ -52,6 +52,14 @@ export function emptyDynamicStore(storeId: bigint, firstRowIndex: number, weight
   };
 }
 
+/** The larger of two timestamps. */
+export function laterOf(left: bigint, right: bigint): bigint {
+  if (left > right) {
+    return left;
+  }
+  return right;
+}
+
 /** Rows of the dynamic store. */
 export function dynamicRowCount(state: TabletState): number {
   return state.totalRowCount - state.dynamic.firstRowIndex;
