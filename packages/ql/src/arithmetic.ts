@@ -12,8 +12,6 @@ import { asBigint, asBytes, asNumber } from "./values.ts";
 /** Both operands are known not to be null. */
 export type BinaryBody = (left: RowValue, right: RowValue) => RowValue;
 
-const int64Min = -(1n << 63n);
-
 /** The operation for operands of a type. */
 export function arithmeticBody(operator: ArithmeticOperator, type: PhysicalType): BinaryBody {
   if (operator === "||") {
@@ -69,9 +67,9 @@ function integerOperation(operator: ArithmeticOperator): (left: bigint, right: b
     case "*":
       return (left, right) => left * right;
     case "/":
-      return (left, right) => left / checkDivisor(left, right);
+      return (left, right) => left / checkDivisor(right);
     case "%":
-      return (left, right) => left % checkDivisor(left, right);
+      return (left, right) => left % checkDivisor(right);
     // Only the low six bits of the distance count, as in the machine's own shifts.
     case "<<":
       return (left, right) => left << (right & 63n);
@@ -84,12 +82,9 @@ function integerOperation(operator: ArithmeticOperator): (left: bigint, right: b
   }
 }
 
-function checkDivisor(left: bigint, right: bigint): bigint {
+function checkDivisor(right: bigint): bigint {
   if (right === 0n) {
     throw new YtError("Division by zero");
-  }
-  if (right === -1n && left === int64Min) {
-    throw new YtError("Division of INT_MIN by -1");
   }
   return right;
 }

@@ -60,5 +60,7 @@ export const queryLimits = {
   /** The largest LIMIT. */
   maxLimit: 10_000_000,
   /** Steps that may be spent on turning a condition into key ranges; then it becomes a scan. */
-  maxRangeSteps: 2_000_000,
+  maxRangeSteps: 500_000,
+  /** Values of an integer interval that are listed one by one to reach the next key column. */
+  maxListedValues: 10_000,
 } as const;
