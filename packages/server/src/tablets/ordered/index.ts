@@ -1,0 +1,23 @@
+/** The public names of ordered tablets. */
+export { BlockMerger, type BlockMergerOptions } from "./block-merger.ts";
+export {
+  type NewTablet,
+  OrderedTablet,
+  type PreparedAppend,
+  type PreparedFlush,
+  type TabletInfo,
+  type TabletOptions,
+} from "./ordered-tablet.ts";
+export {
+  defaultFlushSettings,
+  defaultMergeSettings,
+  defaultTtlSettings,
+  type FlushSettings,
+  isFlushDue,
+  type MergeSettings,
+  planTtlTrim,
+  type TtlSettings,
+} from "./policies.ts";
+export { prepareJoin } from "./reshard.ts";
+export type { TabletStatistics } from "./statistics.ts";
+export { indexColumnsWeight, type ReadOptions, type RowFacts } from "./tablet-reader.ts";
