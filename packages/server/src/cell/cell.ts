@@ -41,7 +41,7 @@ export interface Mutation {
 export interface CellMetrics {
   commits: number;
   failedCommits: number;
-  /** Bytes of keys and values committed, without checksums. */
+  /** Bytes of keys and records committed. */
   bytes: number;
   /** Mutations in flight. */
   queueLength: number;
@@ -215,7 +215,7 @@ export class Cell implements Reader {
     this.#deletions.run();
   }
 
-  /** Resolves when no removal is left to do, or when one failed. */
+  /** Resolves when no removal is left to do; one that failed is tried again and counts as left. */
   deletionsIdle(): Promise<void> {
     return this.#deletions.idle();
   }
@@ -243,11 +243,10 @@ export class Cell implements Reader {
   #submit(mutation: Mutation, bound: bigint): Promise<void> {
     const { batch } = mutation;
     const sequenceNumber = this.#sequenceNumber + 1n;
-    let sealed: WriteBatch;
     try {
       batch.put(stateKey, encodeState({ epoch: this.#epoch, sequenceNumber, timestampBound: bound }));
       batch.sequenceNumber = sequenceNumber;
-      sealed = batch.seal();
+      batch.seal();
     } catch (thrown) {
       const error = toYtError(thrown);
       this.#runHook(() => mutation.onFailed?.(error));
@@ -267,7 +266,7 @@ export class Cell implements Reader {
       this.#inFlight.add(flight);
       this.#pendingBytes += flight.bytes;
       this.metrics.queueLength = this.#inFlight.size;
-      this.store.commit(sealed).then(
+      this.store.commit(batch).then(
         () => this.#onDurable(flight),
         (thrown) => this.#onFailed(flight, toYtError(thrown)),
       );

@@ -94,8 +94,8 @@ describe("CommitQueue", () => {
 
   it("ends a group at its size limit, but always takes one batch", async () => {
     const { groups, flush, end } = controlled();
-    const queue = new CommitQueue({ flush, maxGroupBytes: 100 });
-    const commits = [60, 40, 1, 500, 1].map((size, i) => queue.commit(batchOf(`${i}`, size)));
+    const queue = new CommitQueue({ flush, maxGroupBytes: 100 + 2 * 256 });
+    const commits = [60, 40, 1, 5000, 1].map((size, i) => queue.commit(batchOf(`${i}`, size)));
     await settle();
     for (let i = 0; i < 4; ++i) {
       await end();

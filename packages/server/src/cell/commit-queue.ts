@@ -17,9 +17,12 @@ export interface CommitQueueOptions {
   flush(group: readonly WriteBatch[]): Promise<void>;
   /** Runs the callback soon; what comes until then joins the first group. Default: a microtask. */
   gather?(run: () => void): void;
-  /** A group takes no further batch beyond this size. */
+  /** A group takes no further batch beyond this size, each entry counted as `entryCostBytes` more. */
   maxGroupBytes?: number;
 }
+
+/** Handing many small entries to the disk takes its time too. */
+const entryCostBytes = 256;
 
 export class CommitQueue {
   readonly #options: CommitQueueOptions;
@@ -98,7 +101,7 @@ export class CommitQueue {
     let bytes = 0;
     let count = 0;
     for (const { batch } of this.#waiting) {
-      bytes += batch.byteSize;
+      bytes += batch.byteSize + entryCostBytes * batch.entryCount;
       if (count > 0 && bytes > maxBytes) {
         break;
       }

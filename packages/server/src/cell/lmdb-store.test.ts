@@ -89,6 +89,27 @@ describe("openLmdbStore", () => {
     await store.close();
   });
 
+  it("is not harmed by snapshots and ranges that outlive it", async () => {
+    const store = await openLmdbStore(directory.path);
+    const batch = new WriteBatch();
+    for (let i = 0; i < 100; ++i) {
+      batch.put(Buffer.from(`key ${i}`), Buffer.alloc(8000));
+    }
+    await store.commit(batch);
+    const snapshot = store.snapshot();
+    const ofSnapshot = snapshot.range(Buffer.from("key"), Buffer.from("kez"))[Symbol.iterator]();
+    const ofStore = store.range(Buffer.from("key"), Buffer.from("kez"))[Symbol.iterator]();
+    ofSnapshot.next();
+    ofStore.next();
+    await store.close();
+    expect(() => snapshot.get(Buffer.from("key 1"))).toThrow("released");
+    const drain = (iterator: Iterator<unknown>): void => {
+      while (iterator.next().done !== true) {}
+    };
+    expect(() => drain(ofSnapshot)).toThrow("released");
+    expect(() => drain(ofStore)).toThrow("closed");
+  });
+
   it.skipIf(platform() === "win32")(
     "says so when the disk is full, stays readable, and goes on when there is room",
     () => {

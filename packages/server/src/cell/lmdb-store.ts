@@ -1,6 +1,9 @@
 /**
  * The embedded store: LMDB. The settings below were measured; see the comments before changing one.
  */
+import { open as openFile } from "node:fs/promises";
+import { platform } from "node:os";
+import { dirname, resolve } from "node:path";
 import { defined, limits, YtError } from "@qyt/base";
 import { open, type RootDatabase, type Transaction } from "lmdb";
 import { CommitQueue } from "./commit-queue.ts";
@@ -50,6 +53,9 @@ export async function openLmdbStore(directory: string, options: LmdbStoreOptions
   const lock = await lockDirectory(directory);
   try {
     const database = openDatabase(directory, options.mapSizeBytes ?? 2 ** 40);
+    // LMDB flushes the file, not the names that lead to it.
+    await flushDirectory(directory);
+    await flushDirectory(dirname(resolve(directory)));
     return new LmdbStore(database, options, () => lock.release());
   } catch (thrown) {
     await lock.release();
@@ -72,11 +78,19 @@ function openDatabase(directory: string, mapSize: number): Database {
   }
 }
 
+async function flushDirectory(path: string): Promise<void> {
+  if (platform() !== "win32") {
+    const handle = await openFile(path, "r");
+    await handle.sync().finally(() => handle.close());
+  }
+}
+
 class LmdbStore implements Store {
   readonly #database: Database;
   readonly #reader: LmdbReader;
   readonly #queue: CommitQueue;
   readonly #onClosed: () => Promise<void>;
+  readonly #snapshots = new Set<LmdbSnapshot>();
   #isClosed = false;
 
   constructor(database: Database, options: LmdbStoreOptions, onClosed: () => Promise<void>) {
@@ -106,7 +120,9 @@ class LmdbStore implements Store {
 
   snapshot(): Snapshot {
     this.#checkOpen();
-    return new LmdbSnapshot(this.#database);
+    const snapshot = new LmdbSnapshot(this.#database, () => this.#snapshots.delete(snapshot));
+    this.#snapshots.add(snapshot);
+    return snapshot;
   }
 
   commit(batch: WriteBatch): Promise<void> {
@@ -119,6 +135,10 @@ class LmdbStore implements Store {
     }
     await this.#queue.close();
     this.#isClosed = true;
+    // One that were left would read from a file no longer mapped.
+    for (const snapshot of [...this.#snapshots]) {
+      snapshot.release();
+    }
     await this.#database.close();
     await this.#onClosed();
   }
@@ -229,9 +249,11 @@ class LmdbReader implements Reader {
 class LmdbSnapshot implements Snapshot {
   readonly #transaction: Transaction;
   readonly #reader: LmdbReader;
+  readonly #onReleased: () => void;
   #isReleased = false;
 
-  constructor(database: Database) {
+  constructor(database: Database, onReleased: () => void) {
+    this.#onReleased = onReleased;
     this.#transaction = database.useReadTransaction();
     this.#reader = new LmdbReader(database, this.#transaction);
   }
@@ -253,6 +275,7 @@ class LmdbSnapshot implements Snapshot {
     if (!this.#isReleased) {
       this.#isReleased = true;
       this.#transaction.done();
+      this.#onReleased();
     }
   }
 

@@ -17,8 +17,8 @@ export const checksumBytes = 4;
 const formatVersion = 1;
 const headerBytes = 13;
 const removalMark = 0xffff_ffff;
-const firstSlabBytes = 256;
-const slabBytes = 64 * 1024;
+const maxSharedBytes = 512;
+const slabBytes = 16 * 1024;
 
 export interface BatchEntry {
   readonly key: Buffer;
@@ -26,9 +26,39 @@ export interface BatchEntry {
   readonly value: Buffer | undefined;
 }
 
-interface OwnedEntry extends BatchEntry {
-  /** The value with the room for the checksum in front. */
-  readonly record: Buffer | undefined;
+/** Key and value in one piece, views made when someone asks. */
+class OwnedEntry implements BatchEntry {
+  /** Key · room for the checksum · value. */
+  readonly #bytes: Buffer;
+  readonly #keyLength: number;
+  /** Where the value begins: 0 for a removal. */
+  #valueStart: number;
+
+  constructor(bytes: Buffer, keyLength: number, valueStart: number) {
+    this.#bytes = bytes;
+    this.#keyLength = keyLength;
+    this.#valueStart = valueStart;
+  }
+
+  get key(): Buffer {
+    return this.#bytes.subarray(0, this.#keyLength);
+  }
+
+  get value(): Buffer | undefined {
+    return this.#valueStart === 0 ? undefined : this.#bytes.subarray(this.#valueStart);
+  }
+
+  get byteSize(): number {
+    return this.#keyLength + (this.#valueStart === 0 ? 0 : this.#bytes.length - this.#valueStart);
+  }
+
+  seal(): void {
+    if (this.#valueStart > this.#keyLength) {
+      const checksum = recordChecksum(this.key, this.#bytes.subarray(this.#valueStart));
+      this.#bytes.writeUInt32BE(checksum, this.#keyLength);
+      this.#valueStart = this.#keyLength;
+    }
+  }
 }
 
 export class WriteBatch {
@@ -48,27 +78,25 @@ export class WriteBatch {
     this.#checkOpen();
     checkKey(key);
     checkValue(value.length + checksumBytes);
-    const bytes = this.#allocate(key.length + checksumBytes + value.length);
+    const valueStart = key.length + checksumBytes;
+    const bytes = this.#allocate(valueStart + value.length);
     bytes.set(key, 0);
-    bytes.set(value, key.length + checksumBytes);
-    this.#set({
-      key: bytes.subarray(0, key.length),
-      value: bytes.subarray(key.length + checksumBytes),
-      record: bytes.subarray(key.length),
-    });
+    bytes.set(value, valueStart);
+    this.#set(key, new OwnedEntry(bytes, key.length, valueStart));
   }
 
   /** Removes a key, which need not exist. @throws YtError 505 */
   remove(key: Uint8Array): void {
     this.#checkOpen();
     checkKey(key);
-    const owned = this.#allocate(key.length);
-    owned.set(key, 0);
-    this.#set({ key: owned, value: undefined, record: undefined });
+    const bytes = this.#allocate(key.length);
+    bytes.set(key, 0);
+    this.#set(key, new OwnedEntry(bytes, key.length, 0));
   }
 
   /** What the batch puts at the key: `null` if it removes it, `undefined` if it does not touch it. */
   find(key: Uint8Array): Buffer | null | undefined {
+    this.#checkOpen();
     const entry = this.#entries.get(mapKey(key));
     return entry === undefined ? undefined : (entry.value ?? null);
   }
@@ -82,27 +110,24 @@ export class WriteBatch {
     return this.#entries.size;
   }
 
-  /** Sum of the lengths of keys and values, without the checksums. */
+  /** Sum of the lengths of keys and values. */
   get byteSize(): number {
     return this.#byteSize;
   }
 
   /**
-   * The batch as the store gets it: every value becomes a record with its checksum in front. Shares this
-   * batch's buffers; this batch takes no more entries.
+   * Makes every value the record that the store keeps, with its checksum in front, in place. The batch
+   * takes no more entries and answers no `find`.
    */
-  seal(): WriteBatch {
+  seal(): this {
+    this.#checkOpen();
     this.#isSealed = true;
-    const sealed = new WriteBatch();
-    sealed.sequenceNumber = this.sequenceNumber;
-    for (const { key, value, record } of this.#entries.values()) {
-      if (value !== undefined && record !== undefined) {
-        record.writeUInt32BE(recordChecksum(key, value), 0);
-      }
-      sealed.#set({ key, value: record, record: undefined });
+    this.#byteSize = 0;
+    for (const entry of this.#entries.values()) {
+      entry.seal();
+      this.#byteSize += entry.byteSize;
     }
-    sealed.#isSealed = true;
-    return sealed;
+    return this;
   }
 
   /** The versioned encoding. @throws YtError 1 beyond `limits.maxWriteBatchBytes` */
@@ -118,7 +143,8 @@ export class WriteBatch {
     let position = bytes.writeUInt8(formatVersion, 0);
     position = bytes.writeBigUInt64BE(this.sequenceNumber, position);
     position = bytes.writeUInt32BE(sorted.length, position);
-    for (const { key, value } of sorted) {
+    for (const entry of sorted) {
+      const { key, value } = entry;
       position = bytes.writeUInt16BE(key.length, position);
       position += key.copy(bytes, position);
       position = bytes.writeUInt32BE(value === undefined ? removalMark : value.length, position);
@@ -150,10 +176,13 @@ export class WriteBatch {
     for (let i = 0; i < count; ++i) {
       const key = take(take(2).readUInt16BE(0));
       const valueLength = take(4).readUInt32BE(0);
-      const value = valueLength === removalMark ? undefined : Buffer.from(take(valueLength));
       checkKey(key);
-      checkValue(value?.length ?? 0);
-      batch.#set({ key: Buffer.from(key), value, record: undefined });
+      if (valueLength === removalMark) {
+        batch.#set(key, new OwnedEntry(Buffer.from(key), key.length, 0));
+      } else {
+        checkValue(valueLength);
+        batch.#set(key, new OwnedEntry(Buffer.concat([key, take(valueLength)]), key.length, key.length));
+      }
     }
     if (position !== bytes.length) {
       throw new YtError("Write batch has bytes after its end");
@@ -162,23 +191,26 @@ export class WriteBatch {
     return batch;
   }
 
-  #set(entry: OwnedEntry): void {
-    const name = mapKey(entry.key);
+  #set(key: Uint8Array, entry: OwnedEntry): void {
+    const name = mapKey(key);
     const old = this.#entries.get(name);
     if (old !== undefined) {
-      this.#byteSize -= sizeOf(old);
+      this.#byteSize -= old.byteSize;
       this.#entries.delete(name);
     }
-    this.#byteSize += sizeOf(entry);
+    this.#byteSize += entry.byteSize;
     this.#entries.set(name, entry);
   }
 
-  /** Slabs grow with the batch, so that a small one stays small. */
+  /** Small entries share slabs: LMDB asks for the address of each buffer's memory once. */
   #allocate(length: number): Buffer {
+    if (length > maxSharedBytes) {
+      return Buffer.allocUnsafeSlow(length);
+    }
     let slab = this.#slab;
     if (slab === undefined || this.#slabUsed + length > slab.length) {
-      const size = slab === undefined ? Math.max(length, firstSlabBytes) : Math.max(length, slabBytes);
-      slab = Buffer.allocUnsafeSlow(size);
+      // The first one comes from Node's own pool, as most batches hold a row or two.
+      slab = slab === undefined ? Buffer.allocUnsafe(maxSharedBytes) : Buffer.allocUnsafeSlow(slabBytes);
       this.#slab = slab;
       this.#slabUsed = 0;
     }
@@ -197,10 +229,6 @@ export class WriteBatch {
 /** CRC-32 over key and value: a record that turns up under another key is damage too. */
 export function recordChecksum(key: Uint8Array, value: Uint8Array): number {
   return crc32(value, crc32(key));
-}
-
-function sizeOf(entry: BatchEntry): number {
-  return entry.key.length + (entry.value?.length ?? 0);
 }
 
 function mapKey(key: Uint8Array): string {
