@@ -112,7 +112,7 @@ export class Exchange {
   /** Sends the status line and the collected headers. */
   begin(status: number): void {
     if (this.context.isClosing()) {
-      this.headers["Connection"] = "close";
+      this.headers.Connection = "close";
     }
     this.response.writeHead(status, this.headers);
   }
@@ -138,13 +138,13 @@ export class Exchange {
   #replyBeforeEndOfRequest(status: number, bytes: Buffer | undefined): void {
     const { message, response, context } = this;
     if (this.isContinuePending()) {
-      this.headers["Connection"] = "close";
+      this.headers.Connection = "close";
       this.begin(status);
       response.end(bytes);
       return;
     }
     if ((declaredLength(message) ?? 0) > maxDrainBytes) {
-      this.headers["Connection"] = "close";
+      this.headers.Connection = "close";
     }
     this.begin(status);
     if (bytes !== undefined) {

@@ -78,7 +78,7 @@ function setContentHeaders(
     exchange.headers["Content-Type"] = contentType;
   }
   exchange.headers["Content-Encoding"] = encoding.name;
-  exchange.headers["Vary"] = "Content-Encoding";
+  exchange.headers.Vary = "Content-Encoding";
 }
 
 function setResponseParameters(
@@ -139,7 +139,7 @@ class StreamReply {
     if (entityTag === undefined) {
       return false;
     }
-    this.#exchange.headers["ETag"] = entityTag;
+    this.#exchange.headers.ETag = entityTag;
     if (this.#exchange.message.headers["if-none-match"] !== entityTag) {
       return false;
     }
@@ -255,7 +255,7 @@ class StreamReply {
       exchange.headers["X-YT-Framing"] = "1";
     }
     if (!options.omitTrailers) {
-      exchange.headers["Trailer"] = "X-YT-Error, X-YT-Response-Code, X-YT-Response-Message";
+      exchange.headers.Trailer = "X-YT-Error, X-YT-Response-Code, X-YT-Response-Message";
     }
     exchange.begin(200);
   }

@@ -87,7 +87,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const nextRequestId = createRequestIds();
   const serve = (message: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     const requestId = nextRequestId();
-    const traceparent = message.headers["traceparent"];
+    const traceparent = message.headers.traceparent;
     const traceId = (typeof traceparent === "string" ? traceIdOf(traceparent) : undefined) ?? requestId;
     const exchange = new Exchange(exchanges, message, response, { requestId, traceId });
     serveExchange(router, exchange, expectsContinue);

@@ -9,8 +9,8 @@ export async function handleWhoAmI(
   csrfTokenFor: (user: string) => string,
 ): Promise<void> {
   const { headers } = exchange;
-  headers["Pragma"] = "nocache";
-  headers["Expires"] = "Thu, 01 Jan 1970 00:00:01 GMT";
+  headers.Pragma = "nocache";
+  headers.Expires = "Thu, 01 Jan 1970 00:00:01 GMT";
   headers["Cache-Control"] = "max-age=0, must-revalidate, proxy-revalidate, no-cache, no-store, private";
   headers["X-Content-Type-Options"] = "nosniff";
   headers["X-Frame-Options"] = "SAMEORIGIN";
