@@ -1,13 +1,6 @@
 /** The public names of ordered tablets. */
 export { BlockMerger, type BlockMergerOptions } from "./block-merger.ts";
-export {
-  type NewTablet,
-  OrderedTablet,
-  type PreparedAppend,
-  type PreparedFlush,
-  type TabletInfo,
-  type TabletOptions,
-} from "./ordered-tablet.ts";
+export { OrderedTablet } from "./ordered-tablet.ts";
 export {
   defaultFlushSettings,
   defaultMergeSettings,
@@ -21,3 +14,4 @@ export {
 export { prepareJoin } from "./reshard.ts";
 export type { TabletStatistics } from "./statistics.ts";
 export { indexColumnsWeight, type ReadOptions, type RowFacts } from "./tablet-reader.ts";
+export type { NewTablet, PreparedAppend, PreparedFlush, TabletInfo, TabletOptions } from "./tablet-types.ts";

@@ -9,7 +9,7 @@
 import { assert, YtError } from "@qyt/base";
 import { type EncodedRows, packBlocks, packBlocksOf, timestampSeconds } from "@qyt/schema";
 import type { Cell, WriteBatch } from "../../cell/index.ts";
-import { type ChunkMeta, isSameRowFormat, type RowFormat } from "../chunks/chunk.ts";
+import { isSameRowFormat, type RowFormat } from "../chunks/chunk.ts";
 import type { ChunkManager } from "../chunks/chunk-manager.ts";
 import { tabletStateKey } from "../chunks/keys.ts";
 import { combinePrepared, nothingPrepared, type Prepared } from "../chunks/prepared.ts";
@@ -19,11 +19,9 @@ import {
   endOfStores,
   loadStoreRefs,
   putStoreRef,
-  type StoreRef,
   shareStoreRefs,
   storeRefOf,
 } from "../chunks/store-ref.ts";
-import type { BlockMerger } from "./block-merger.ts";
 import { type FlushSettings, isFlushDue, planTtlTrim, type TtlSettings } from "./policies.ts";
 import { RowWaiters } from "./row-waiters.ts";
 import { SmallBlockTracker } from "./small-block-tracker.ts";
@@ -45,48 +43,7 @@ import {
   laterOf,
   type TabletState,
 } from "./tablet-state.ts";
-
-export interface TabletOptions {
-  readonly tabletId: string;
-  readonly tableId: string;
-  /** How rows of the table's present schema are stored. */
-  readonly format: RowFormat;
-  /** Merges small blocks in the background; without it they stay as they are. */
-  readonly merger?: BlockMerger;
-}
-
-export interface NewTablet extends TabletOptions {
-  /** Index of the first row to come; the rows below count as trimmed and flushed. Default: 0. */
-  readonly trimmedRowCount?: number;
-  /** Default: the data weight of the chunks. */
-  readonly cumulativeDataWeight?: number;
-  /** Chunks of other lists that the tablet begins with, at the row indexes they have there. */
-  readonly sealed?: readonly StoreRef[];
-}
-
-export interface PreparedAppend extends Prepared {
-  /** Index in the tablet of the first row appended. */
-  readonly firstRowIndex: number;
-  readonly rowCount: number;
-  /** Data weight of the rows, system columns of the schema included. */
-  readonly dataWeight: number;
-}
-
-export interface PreparedFlush extends Prepared {
-  /** Index of the first row that is not in a chunk, when this is durable. */
-  readonly flushedRowCount: number;
-  /** Undefined when there was nothing to flush, or all of it was trimmed. */
-  readonly chunk: ChunkMeta | undefined;
-}
-
-export interface TabletInfo {
-  readonly totalRowCount: number;
-  readonly trimmedRowCount: number;
-  /** No row with a smaller commit timestamp will appear any more. */
-  readonly barrierTimestamp: bigint;
-  /** 0 when never written. */
-  readonly lastWriteTimestamp: bigint;
-}
+import type { NewTablet, PreparedAppend, PreparedFlush, TabletInfo, TabletOptions } from "./tablet-types.ts";
 
 /** Weight of one 64-bit system column. */
 const systemColumnWeight = 8;
@@ -103,6 +60,8 @@ export class OrderedTablet {
   #visible: TabletState;
   #pending: TabletState;
   #barrier = 0n;
+  /** The sum over the chunks, for the list it was made of. */
+  #weighed: { readonly sealed: TabletState["sealed"]; readonly weight: number } = { sealed: [], weight: 0 };
   /** This tablet's share of the flush splay, drawn anew for each store. */
   #splayShare: number;
 
@@ -169,6 +128,15 @@ export class OrderedTablet {
   /** What the next change builds on: changes in flight included. */
   get pending(): TabletState {
     return this.#pending;
+  }
+
+  /** Data weight of the rows still stored, those in flight included: what a limit on a tablet looks at. */
+  get retainedDataWeight(): number {
+    const { sealed, cumulativeDataWeight, dynamic } = this.#pending;
+    if (this.#weighed.sealed !== sealed) {
+      this.#weighed = { sealed, weight: sealed.reduce((sum, ref) => sum + ref.chunk.dataWeight, 0) };
+    }
+    return this.#weighed.weight + cumulativeDataWeight - dynamic.baseCumulativeWeight;
   }
 
   get format(): RowFormat {

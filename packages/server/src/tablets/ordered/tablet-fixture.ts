@@ -7,8 +7,9 @@ import { ChunkManager } from "../chunks/chunk-manager.ts";
 import type { Prepared } from "../chunks/prepared.ts";
 import type { RowSlice } from "../chunks/store-reader.ts";
 import { BlockMerger } from "./block-merger.ts";
-import { type NewTablet, OrderedTablet, type PreparedAppend } from "./ordered-tablet.ts";
+import { OrderedTablet } from "./ordered-tablet.ts";
 import type { MergeSettings } from "./policies.ts";
+import type { NewTablet, PreparedAppend } from "./tablet-types.ts";
 
 /** A table `{data: string}` without system columns. */
 export const plainFormat: RowFormat = {
