@@ -2,7 +2,7 @@
  * Access control entries: their shape, their YSON form and the rules of a well-formed list.
  * Specified in: yt/yt/client/security_client/acl.cpp, yt/yt/core/ytree/permission.h.
  */
-import { bare, isList, isMap, mapOf, YtError, type YsonValue } from "@qyt/base";
+import { bare, isList, isMap, mapOf, type YsonValue, YtError } from "@qyt/base";
 import { type Permission, parsePermission } from "./permissions.ts";
 
 export type AceAction = "allow" | "deny";
@@ -146,4 +146,3 @@ export function withoutSubject(acl: readonly Ace[], name: string): readonly Ace[
     return subjects.length === 0 ? [] : [{ ...ace, subjects }];
   });
 }
-

@@ -1,51 +1,473 @@
 /**
- * Cypress: the tree of one cluster.
+ * Cypress: the tree of one cluster. The whole tree is in memory; a mutation is one commit of the cell and
+ * visible when that is durable. Mutations come one after another, reads never wait.
  */
-import type { YsonMap, YsonValue } from "@qyt/base";
+import { emptyMap, limits, type Timer, Uint64, type YsonValue, YtError } from "@qyt/base";
+import { SubjectDirectory } from "../access/index.ts";
 import type { Cell } from "../cell/index.ts";
-import type { BuiltinAttribute, Draft, NodeType, View, VirtualChildren } from "./node-type.ts";
-import type { Node } from "./node.ts";
+import { Access, checkUser } from "./access-service.ts";
+import { AccessTracker } from "./access-tracker.ts";
+import { type CopyParameters, copyTo } from "./commands/copy.ts";
+import {
+  type CreateParameters,
+  checkCreateOptions,
+  createNodeAt,
+  type LinkParameters,
+  linkAt,
+} from "./commands/create.ts";
+import { existsAt, getAt, listAt, type ReadObserver, type ReadParameters } from "./commands/get.ts";
+import {
+  type CheckPermissionByAclParameters,
+  type CheckPermissionParameters,
+  checkPermission,
+  checkPermissionByAcl,
+} from "./commands/permissions.ts";
+import { type RemoveParameters, removeAt } from "./commands/remove.ts";
+import { type MultisetParameters, multisetAt, type SetParameters, setAt } from "./commands/set.ts";
+import { TreeDraft } from "./draft.ts";
+import { type Node, revisionOf } from "./node.ts";
+import type { Draft, LockRequest, TreeLimits, View } from "./node-type.ts";
+import { checkPrerequisites } from "./prerequisites.ts";
+import { RecordStore } from "./record-store.ts";
+import type { CypressOptions, RequestContext } from "./request.ts";
+import { resolveTarget } from "./resolve.ts";
+import { TreeLayers, type TreeState } from "./state.ts";
+import { subjectsOf } from "./subject-index.ts";
+import { abortExpired, expiredNodes, expiredTransactions, removeExpired, writeAccesses } from "./sweeper.ts";
+import {
+  abortTransaction,
+  commitTransaction,
+  getTransaction,
+  releaseLocks,
+  type StartTransactionInput,
+  startTransaction,
+  takeLock,
+} from "./transactions.ts";
+import { checkNodeCount } from "./types/accounts.ts";
+import { TypeRegistry } from "./types/registry.ts";
+import { addMember, removeMember } from "./types/subjects.ts";
+import { TreeView, type ViewEnvironment } from "./view.ts";
+import { createWorld, rootIdOf } from "./world.ts";
 
-export interface CypressOptions {
-  readonly clusterName: string;
-  /** Types beside the built-in ones (`table`, `queue_consumer`…). */
-  readonly nodeTypes?: readonly NodeType[];
-  /** More attributes for types of this room, by type name: `tablet_cell` → `tablet_ids`. */
-  readonly attributeExtensions?: ReadonlyMap<string, ReadonlyMap<string, BuiltinAttribute>>;
-  /** Computed maps under `//sys`: `tablets`, `chunks`, `tablet_actions`… */
-  readonly virtualMaps?: ReadonlyMap<string, VirtualChildren>;
-  /** Objects that are not nodes: `#<tablet id>`, `#<chunk id>`. The node's `type` must be registered. */
-  readonly findObject?: (view: View, id: string) => Node | undefined;
-  /** Address of this proxy, "localhost:8000", listed in `//sys/proxies` and `//sys/http_proxies`. */
-  readonly proxyAddress?: string;
-  /** How often expirations are looked for, and access times written down. */
-  readonly sweepPeriodMs?: number;
+export type { CypressOptions, RequestContext } from "./request.ts";
+
+const defaultSweepPeriodMs = 500;
+const nullId = "0-0-0-0";
+const system: RequestContext = { user: "root" };
+
+export interface LockParameters {
+  readonly path: string;
+  readonly mode: LockRequest["mode"];
+  readonly waitable?: boolean;
+  readonly childKey?: string;
+  readonly attributeKey?: string;
 }
 
-/** Who asks, and the parameters that all commands of the family share. */
-export interface RequestContext {
-  readonly user: string;
-  readonly transactionId?: string;
-  readonly prerequisiteTransactionIds?: readonly string[];
-  readonly prerequisiteRevisions?: readonly { path: string; transactionId?: string; revision: bigint }[];
-  readonly suppressAccessTracking?: boolean;
-  readonly suppressModificationTracking?: boolean;
-  readonly suppressExpirationTimeoutRenewal?: boolean;
+export interface LockResult {
+  readonly lockId: string;
+  readonly nodeId: string;
+  readonly revision: Uint64;
 }
 
-export interface CypressApi {
-  /** Committed state. @throws YtError 11000 for an unknown transaction */
-  view(transactionId?: string): View;
+export class Cypress {
+  readonly access: Access;
+  readonly #cell: Cell;
+  readonly #options: CypressOptions;
+  readonly #environment: ViewEnvironment;
+  readonly #records: RecordStore;
+  readonly #state: TreeState;
+  readonly #accesses: AccessTracker;
+  readonly #lastPingMs: Map<string, number>;
+  readonly #limits: TreeLimits;
+  #subjects: SubjectDirectory | undefined;
+  #tail: Promise<unknown> = Promise.resolve();
+  #timer: Timer | undefined;
+  #isClosed = false;
+  #isStarting = true;
+
+  private constructor(cell: Cell, options: CypressOptions) {
+    this.#cell = cell;
+    this.#options = options;
+    this.#limits = { ...limits, ...options.limits };
+    this.#accesses = new AccessTracker();
+    this.#lastPingMs = new Map();
+    const types = new TypeRegistry({
+      nodeTypes: options.nodeTypes ?? [],
+      attributeExtensions: options.attributeExtensions ?? new Map(),
+      virtualMaps: options.virtualMaps ?? new Map(),
+      lastPing: (id) => this.#lastPingMs.get(id),
+    });
+    this.#environment = {
+      clusterName: options.clusterName,
+      cellTag: cell.cellTag,
+      rootId: rootIdOf(cell.cellTag),
+      types,
+      accesses: this.#accesses,
+      findObject: options.findObject,
+      checkAccount: (view, account) => {
+        if (!this.#isStarting) {
+          checkNodeCount(view, account);
+        }
+      },
+      subjects: () => {
+        this.#subjects ??= new SubjectDirectory(subjectsOf(this.#view(undefined)));
+        return this.#subjects;
+      },
+    };
+    this.#records = new RecordStore(cell, types);
+    this.#state = this.#records.load(this.#environment);
+    for (const [id] of this.#state.transactions.entries()) {
+      this.#lastPingMs.set(id, cell.clock.now());
+    }
+    this.access = new Access((transactionId) => this.view(transactionId));
+  }
+
+  /** Reads the tree from the store, creates what is missing of `//sys`, and starts the sweeps. */
+  static async open(cell: Cell, options: CypressOptions): Promise<Cypress> {
+    const cypress = new Cypress(cell, options);
+    await cypress.#mutate(system, false, (draft) =>
+      createWorld(draft, {
+        cellTag: cell.cellTag,
+        proxyAddress: options.proxyAddress,
+        virtualMaps: options.virtualMaps?.keys() ?? [],
+      }),
+    );
+    cypress.#isStarting = false;
+    cypress.#scheduleSweep();
+    return cypress;
+  }
+
+  /** Stops the sweeps and waits for the mutation under way. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+    await this.#tail.catch(() => {});
+  }
+
+  #view(transactionId: string | undefined): TreeView {
+    return new TreeView(this.#environment, this.#state, transactionId);
+  }
+
+  /** Committed state, live: it changes under the reader's feet between awaits. @throws YtError 11000 */
+  view(transactionId?: string): View {
+    const id = transactionId === nullId ? undefined : transactionId;
+    if (id !== undefined) {
+      getTransaction(this.#state, id);
+    }
+    return this.#view(id);
+  }
+
   /**
    * One mutation: `work` runs synchronously over committed state and its own changes; then one commit of
    * the cell. Readers see it when it is durable; if `work` throws or the commit fails nothing has changed.
+   * @throws YtError what `work` throws; 11000, 1000, 910, 903 before that
    */
-  mutate<T>(context: RequestContext, work: (draft: Draft) => T): Promise<T>;
-  get(context: RequestContext, parameters: { path: string; attributes?: YsonValue; maxSize?: number }): Promise<YsonValue>;
-  create(
+  mutate<T>(context: RequestContext, work: (draft: Draft) => T): Promise<T> {
+    return this.#mutate(context, true, work);
+  }
+
+  #mutate<T>(context: RequestContext, checked: boolean, work: (draft: TreeDraft) => T): Promise<T> {
+    const run = this.#tail.then(() => this.#run(context, checked, work));
+    this.#tail = run.catch(() => {});
+    return run;
+  }
+
+  async #run<T>(context: RequestContext, checked: boolean, work: (draft: TreeDraft) => T): Promise<T> {
+    const transactionId = context.transactionId === nullId ? undefined : context.transactionId;
+    if (transactionId !== undefined) {
+      getTransaction(this.#state, transactionId);
+    }
+    const layers = new TreeLayers(this.#state);
+    const draft = new TreeDraft({
+      environment: this.#environment,
+      layers,
+      cell: this.#cell,
+      limits: this.#limits,
+      user: context.user,
+      transactionId,
+      suppressModificationTracking: context.suppressModificationTracking === true,
+    });
+    let result: T;
+    try {
+      if (checked) {
+        checkUser(draft, context.user);
+        checkPrerequisites(draft, context);
+      }
+      result = work(draft);
+    } catch (error) {
+      runAll(draft.failedCallbacks.toReversed());
+      throw error;
+    }
+    await this.#commit(draft, context);
+    return result;
+  }
+
+  async #commit(draft: TreeDraft, context: RequestContext): Promise<void> {
+    const { layers, batch } = draft;
+    if (layers.isEmpty && batch.entryCount === 0) {
+      runAll(draft.durableCallbacks);
+      return;
+    }
+    const afterwards = this.#records.write(layers, batch);
+    await this.#cell.commit({
+      batch,
+      onDurable: () => {
+        layers.apply();
+        afterwards();
+        this.#forgetEnded(layers);
+        if (draft.subjectsChanged) {
+          this.#subjects = undefined;
+        }
+        if (context.suppressExpirationTimeoutRenewal !== true) {
+          for (const [, node] of layers.nodes.changes) {
+            this.#touch(node);
+          }
+        }
+        runAll(draft.durableCallbacks);
+      },
+      onFailed: () => runAll(draft.failedCallbacks.toReversed()),
+    });
+  }
+
+  #forgetEnded(layers: TreeLayers): void {
+    for (const [id, record] of layers.transactions.changes) {
+      if (record === undefined) {
+        this.#lastPingMs.delete(id);
+      } else if (!this.#lastPingMs.has(id)) {
+        this.#lastPingMs.set(id, this.#cell.clock.now());
+      }
+    }
+  }
+
+  /** Renews the expiration timeouts of the node and of what is above it. */
+  #touch(node: Node | undefined): void {
+    const nowUs = Math.round(this.#cell.clock.now() * 1000);
+    for (let current = node; current !== undefined; ) {
+      if (current.expirationTimeoutMs !== undefined) {
+        this.#accesses.touch(current.id, nowUs);
+      }
+      current = current.parentId === undefined ? undefined : this.#state.nodes.get(current.parentId);
+    }
+  }
+
+  #observer(context: RequestContext): ReadObserver {
+    const touch = (node: Node): void => {
+      if (context.suppressExpirationTimeoutRenewal !== true) {
+        this.#touch(node);
+      }
+    };
+    return {
+      touched: touch,
+      accessed: (node) => {
+        touch(node);
+        if (context.suppressAccessTracking !== true) {
+          this.#accesses.access(node.id, Math.round(this.#cell.clock.now() * 1000));
+        }
+      },
+    };
+  }
+
+  #readView(context: RequestContext): View {
+    const view = this.view(context.transactionId);
+    checkUser(view, context.user);
+    checkPrerequisites(view, context);
+    return view;
+  }
+
+  // Reading
+
+  async get(context: RequestContext, parameters: ReadParameters): Promise<YsonValue> {
+    return getAt(this.#readView(context), context.user, parameters, this.#observer(context));
+  }
+
+  async list(context: RequestContext, parameters: ReadParameters): Promise<YsonValue> {
+    return listAt(this.#readView(context), context.user, parameters, this.#observer(context));
+  }
+
+  async exists(context: RequestContext, parameters: { readonly path: string }): Promise<boolean> {
+    return existsAt(this.#readView(context), parameters.path, this.#observer(context));
+  }
+
+  async checkPermission(context: RequestContext, parameters: CheckPermissionParameters): Promise<YsonValue> {
+    return checkPermission(this.#readView(context), parameters);
+  }
+
+  async checkPermissionByAcl(
     context: RequestContext,
-    parameters: { type: string; path?: string; attributes?: YsonMap; recursive?: boolean; force?: boolean; ignoreExisting?: boolean; lockExisting?: boolean; ignoreTypeMismatch?: boolean },
-  ): Promise<{ id: string; isNode: boolean }>;
+    parameters: CheckPermissionByAclParameters,
+  ): Promise<YsonValue> {
+    return checkPermissionByAcl(this.#readView(context), parameters);
+  }
+
+  // Changing
+
+  async set(context: RequestContext, parameters: SetParameters): Promise<void> {
+    await this.#mutate(context, true, (draft) => setAt(draft, parameters));
+  }
+
+  async multisetAttributes(context: RequestContext, parameters: MultisetParameters): Promise<void> {
+    await this.#mutate(context, true, (draft) => multisetAt(draft, parameters));
+  }
+
+  /** Creates a node, or an object when there is no path. */
+  async create(
+    context: RequestContext,
+    parameters: CreateParameters,
+  ): Promise<{ readonly id: string; readonly isNode: boolean }> {
+    checkCreateOptions(parameters);
+    const { path } = parameters;
+    if (path === undefined) {
+      const { transactionId: _, ...outside } = context;
+      const id = await this.#mutate(outside, true, (draft) => this.#createObject(draft, parameters));
+      return { id, isNode: false };
+    }
+    const id = await this.#mutate(context, true, (draft) => createNodeAt(draft, path, parameters));
+    return { id, isNode: true };
+  }
+
+  #createObject(draft: TreeDraft, parameters: CreateParameters): string {
+    const type = draft.types.get(parameters.type);
+    if (type.createObject === undefined) {
+      throw new YtError(`Objects of type "${parameters.type}" cannot be created without a path`);
+    }
+    return type.createObject(draft, new Map(parameters.attributes ?? emptyMap), {
+      ignoreExisting: parameters.ignoreExisting === true,
+    });
+  }
+
+  async remove(context: RequestContext, parameters: RemoveParameters): Promise<void> {
+    await this.#mutate(context, true, (draft) => removeAt(draft, parameters));
+  }
+
+  copy(context: RequestContext, parameters: CopyParameters): Promise<string> {
+    return this.#mutate(context, true, (draft) => copyTo(draft, parameters, false));
+  }
+
+  move(context: RequestContext, parameters: CopyParameters): Promise<string> {
+    return this.#mutate(context, true, (draft) => copyTo(draft, parameters, true));
+  }
+
+  link(context: RequestContext, parameters: LinkParameters): Promise<string> {
+    return this.#mutate(context, true, (draft) => linkAt(draft, parameters));
+  }
+
+  async addMember(context: RequestContext, parameters: { group: string; member: string }): Promise<void> {
+    const { transactionId: _, ...outside } = context;
+    await this.#mutate(outside, true, (draft) => addMember(draft, parameters.group, parameters.member));
+  }
+
+  async removeMember(context: RequestContext, parameters: { group: string; member: string }): Promise<void> {
+    const { transactionId: _, ...outside } = context;
+    await this.#mutate(outside, true, (draft) => removeMember(draft, parameters.group, parameters.member));
+  }
+
+  // Transactions and locks
+
+  /** The transaction of the context, if any, is the parent unless another is named. */
+  startTransaction(context: RequestContext, parameters: StartTransactionInput): Promise<string> {
+    const { transactionId, ...outside } = context;
+    const parentId = parameters.parentId ?? transactionId;
+    return this.#mutate(outside, true, (draft) =>
+      startTransaction(draft, {
+        ...parameters,
+        ...(parentId === undefined || parentId === nullId ? {} : { parentId }),
+        prerequisiteTransactionIds:
+          parameters.prerequisiteTransactionIds ?? context.prerequisiteTransactionIds ?? [],
+      }),
+    );
+  }
+
+  /** Renews the lease. @throws YtError 11000 */
+  async pingTransaction(
+    _context: RequestContext,
+    id: string,
+    options: { readonly pingAncestors?: boolean } = {},
+  ): Promise<void> {
+    let record = getTransaction(this.#state, id);
+    for (;;) {
+      this.#lastPingMs.set(record.id, this.#cell.clock.now());
+      if (options.pingAncestors !== true || record.parentId === undefined) {
+        return;
+      }
+      record = getTransaction(this.#state, record.parentId);
+    }
+  }
+
+  async commitTransaction(context: RequestContext, id: string): Promise<void> {
+    const { transactionId: _, ...outside } = context;
+    await this.#mutate(outside, true, (draft) => commitTransaction(draft, id));
+  }
+
+  async abortTransaction(
+    context: RequestContext,
+    id: string,
+    _options: { readonly force?: boolean } = {},
+  ): Promise<void> {
+    const { transactionId: _, ...outside } = context;
+    await this.#mutate(outside, true, (draft) => abortTransaction(draft, id));
+  }
+
+  lock(context: RequestContext, parameters: LockParameters): Promise<LockResult> {
+    return this.#mutate(context, true, (draft) => {
+      const node = lockedNode(draft, parameters.path);
+      draft.check(context.user, parameters.mode === "snapshot" ? "read" : "write", node);
+      const request: LockRequest = {
+        mode: parameters.mode,
+        ...(parameters.childKey === undefined ? {} : { childKey: parameters.childKey }),
+        ...(parameters.attributeKey === undefined ? {} : { attributeKey: parameters.attributeKey }),
+      };
+      const lock = takeLock(draft, node, request, parameters.waitable === true);
+      return { lockId: lock.id, nodeId: node.id, revision: new Uint64(revisionOf(node)) };
+    });
+  }
+
+  async unlock(context: RequestContext, parameters: { readonly path: string }): Promise<void> {
+    await this.#mutate(context, true, (draft) => releaseLocks(draft, lockedNode(draft, parameters.path)));
+  }
+
+  // What happens by itself
+
+  #scheduleSweep(): void {
+    if (this.#isClosed) {
+      return;
+    }
+    const period = this.#options.sweepPeriodMs ?? defaultSweepPeriodMs;
+    this.#timer = this.#cell.clock.after(period, () => {
+      this.sweep()
+        .catch((error: unknown) => this.#options.logger?.warn({ err: error }, "Sweep of the tree failed"))
+        .finally(() => this.#scheduleSweep());
+    });
+  }
+
+  /** One sweep: expired transactions, expired nodes, accesses. Runs by itself; tests call it too. */
+  async sweep(): Promise<void> {
+    const nowMs = this.#cell.clock.now();
+    const lastPing = (id: string): number => this.#lastPingMs.get(id) ?? nowMs;
+    const transactions = expiredTransactions(this.#state, lastPing, nowMs);
+    if (transactions.length > 0) {
+      await this.#mutate(system, false, (draft) => abortExpired(draft, transactions));
+    }
+    for (const id of expiredNodes(this.#view(undefined), nowMs * 1000)) {
+      await this.#mutate(system, false, (draft) => removeExpired(draft, id));
+    }
+    if (this.#accesses.size > 0) {
+      await this.#mutate({ ...system, suppressExpirationTimeoutRenewal: true }, false, (draft) => {
+        draft.onDurable(writeAccesses(draft, this.#accesses));
+      });
+    }
+  }
 }
 
-export declare function openCypress(cell: Cell, options: CypressOptions): Promise<CypressApi>;
+function runAll(callbacks: readonly (() => void)[]): void {
+  for (const callback of callbacks) {
+    callback();
+  }
+}
+
+function lockedNode(draft: TreeDraft, path: string): Node {
+  const target = resolveTarget(draft, path, { method: "Lock" });
+  if (target.kind !== "node") {
+    throw new YtError(`Only nodes can be locked, and ${path} is not one`);
+  }
+  return target.node;
+}

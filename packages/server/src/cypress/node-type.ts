@@ -4,9 +4,11 @@
  * `Draft` for changing it.
  */
 import type { YsonMap, YsonValue } from "@qyt/base";
+import type { Ace, ColumnDecision, Decision, SubjectDirectory } from "../access/index.ts";
 import type { Permission } from "../access/permissions.ts";
 import type { WriteBatch } from "../cell/index.ts";
 import type { Node, NodePatch } from "./node.ts";
+import type { LockMode, TreeReader } from "./state.ts";
 
 /**
  * - `map`: has named children
@@ -34,6 +36,10 @@ export interface BuiltinAttribute<State = unknown> {
   get(node: Node<State>, view: View): YsonValue | undefined | Promise<YsonValue | undefined>;
   /** The change that setting makes. Absent: read-only. What it throws is wrapped. */
   set?(draft: Draft, node: Node<State>, value: YsonValue): NodePatch<State>;
+  /** Further rights that a value needs, at creation too: `use` on an account or bundle. @throws YtError 901 */
+  authorizeValue?(draft: Draft, node: Node<State>, value: YsonValue): void;
+  /** Further rights that setting needs on an existing node. @throws YtError 901 */
+  authorizeSet?(draft: Draft, node: Node<State>): void;
   /** The change that removing makes. Absent: cannot be removed. */
   remove?(draft: Draft, node: Node<State>): NodePatch<State>;
   /** What setting needs on the node; `write` by default. */
@@ -76,8 +82,16 @@ export interface NodeType<State = unknown> {
   onSnapshotReleased?(draft: Draft, node: Node<State>): void;
   /** Children of a computed map; such a type has content `map` and no stored children. */
   readonly virtual?: VirtualChildren;
+  /** A setting of this directory for what is created inside (`tablet_cell_bundle`). */
+  inheritable?(node: Node<State>, name: string): YsonValue | undefined;
   /** Resources that the node takes of its account, for `@resource_usage`. */
   usage?(node: Node<State>, view: View): ResourceUsage;
+  /** Creates an object without a path from its attributes; gives its id. Present on such types only. */
+  createObject?(
+    draft: Draft,
+    attributes: Map<string, YsonValue>,
+    options: { readonly ignoreExisting: boolean },
+  ): string;
   /** Names the node in error texts, `account "a"`; by default `node <path>`. */
   describe?(node: Node<State>, view: View): string;
 }
@@ -95,6 +109,20 @@ export interface ResourceUsage {
   readonly tabletStaticMemoryBytes?: number;
 }
 
+/** All known types. */
+export interface NodeTypes {
+  find(name: string): NodeType | undefined;
+  /** @throws YtError for an unknown name */
+  get(name: string): NodeType;
+  all(): Iterable<NodeType>;
+  /** Built-in attributes of a type: those of every node (or object) and its own. */
+  attributesOf(name: string): ReadonlyMap<string, BuiltinAttribute>;
+}
+
+export interface PermissionDecision extends Decision {
+  readonly columns?: readonly ColumnDecision[];
+}
+
 export interface CheckOptions {
   /** Asked vitality of `register_queue_consumer`. */
   readonly vital?: boolean;
@@ -104,7 +132,7 @@ export interface CheckOptions {
 
 /** Lock that a change needs. */
 export interface LockRequest {
-  readonly mode: "snapshot" | "shared" | "exclusive";
+  readonly mode: LockMode;
   readonly childKey?: string;
   readonly attributeKey?: string;
 }
@@ -113,7 +141,12 @@ export interface LockRequest {
 export interface View {
   readonly transactionId: string | undefined;
   readonly clusterName: string;
+  readonly cellTag: number;
   readonly rootId: string;
+  /** The raw records; for this room only. */
+  readonly tree: TreeReader;
+  readonly subjects: SubjectDirectory;
+  readonly types: NodeTypes;
   /** The node with this id, if it exists here (also transactions, locks and computed objects). */
   node(id: string): Node | undefined;
   /** The same. @throws YtError 500 `No such object <id>` */
@@ -135,6 +168,15 @@ export interface View {
   /** @throws YtError 901, 903, 910 */
   check(user: string, permission: Permission, node: Node, options?: CheckOptions): void;
   isAllowed(user: string, permission: Permission, node: Node, options?: CheckOptions): boolean;
+  /** The decision with its reason. @throws YtError 910 */
+  decide(user: string, permission: Permission, node: Node, options?: CheckOptions): PermissionDecision;
+  /** Needs the permission on the node and on all below it. @throws YtError 901 for the first denial */
+  checkSubtree(user: string, permission: Permission, node: Node): void;
+  /** Own and inherited entries that count for the node. */
+  effectiveAcl(node: Node): Ace[];
+  /** Accesses, those included that are not written down yet. */
+  accessOf(node: Node): { readonly counter: number; readonly timeUs: number };
+  touchTimeUs(node: Node): number;
   /** Nodes of one type in the committed tree, whatever the transaction. */
   nodesOfType(type: string): Iterable<Node>;
 }
@@ -149,11 +191,22 @@ export interface CreateNodeInput<State = unknown> {
   readonly state?: State;
   readonly id?: string;
   readonly account?: string;
+  /** Fields that differ from those of a new node (copies). */
+  readonly overrides?: Partial<Node>;
+}
+
+/** Limits of the tree; tests lower them. */
+export interface TreeLimits {
+  readonly maxChildCount: number;
+  readonly maxNodeKeyBytes: number;
+  readonly maxStringNodeBytes: number;
+  readonly maxAttributeBytes: number;
 }
 
 /** The tree in the middle of one mutation: committed state and the changes made so far. */
 export interface Draft extends View {
   readonly user: string;
+  readonly limits: TreeLimits;
   /** Unix time in milliseconds, the same during the whole mutation. */
   readonly now: number;
   /** Further records of this mutation. */
@@ -171,6 +224,8 @@ export interface Draft extends View {
   update(nodeId: string, patch: NodePatch, options?: UpdateOptions): Node;
   /** Takes the lock for the transaction, or makes sure that it could be taken when there is none. */
   lockImplicitly(nodeId: string, request: LockRequest): void;
+  /** Needs `use` on the account. @throws YtError 901, 905 */
+  checkAccountUse(account: string): void;
   createNode(input: CreateNodeInput): Node;
   /** Removes the node with its subtree; checks locks, not permissions. */
   removeNode(nodeId: string): void;

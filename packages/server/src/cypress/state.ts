@@ -1,0 +1,228 @@
+/**
+ * The committed state of the tree in memory: tables of immutable records, and the layered form that a
+ * mutation works on.
+ */
+import type { YsonMap } from "@qyt/base";
+import type { Node, NodePatch } from "./node.ts";
+import { Layer1, Layer2, type Reader1, type Reader2, Table1, Table2 } from "./tables.ts";
+
+/** A patch as a branch keeps it: with the stamps of its last change. */
+export interface StoredPatch extends NodePatch {
+  readonly modificationTimeUs?: number;
+  readonly attributeRevision?: bigint;
+  readonly contentRevision?: bigint;
+}
+
+/**
+ * What one transaction has made of one node.
+ *
+ * - `created`: the node exists only there (and in what is nested in it)
+ * - `changed`: a patch over what the transaction above sees
+ * - `snapshot`: a frozen copy, with its children
+ * - `removed`: gone for this transaction
+ */
+export type Branch =
+  | { readonly kind: "created"; readonly node: Node }
+  | { readonly kind: "changed"; readonly patch: StoredPatch }
+  | { readonly kind: "snapshot"; readonly node: Node; readonly children: ReadonlyMap<string, string> }
+  | { readonly kind: "removed" };
+
+export interface TransactionRecord {
+  readonly id: string;
+  readonly parentId?: string;
+  readonly startTimeUs: number;
+  readonly timeoutMs: number;
+  readonly deadlineUs?: number;
+  readonly owner: string;
+  readonly attributes: YsonMap;
+  readonly prerequisiteTransactionIds: readonly string[];
+}
+
+export type LockMode = "snapshot" | "shared" | "exclusive";
+
+export interface LockRecord {
+  readonly id: string;
+  readonly nodeId: string;
+  readonly transactionId: string;
+  readonly mode: LockMode;
+  readonly childKey?: string;
+  readonly attributeKey?: string;
+  readonly state: "pending" | "acquired";
+  readonly implicit: boolean;
+  readonly creationTimeUs: number;
+  /** Order among the locks of a node; pending ones are granted in it. */
+  readonly sequence: bigint;
+}
+
+/** Row of `branchChildren`: children as one transaction has changed them. */
+export function branchRow(transactionId: string, parentId: string): string {
+  return `${transactionId}/${parentId}`;
+}
+
+/** Reading side, the same for committed state and for a mutation in progress. */
+export interface TreeReader {
+  readonly nodes: Reader1<Node>;
+  /** (parent id, name) → child id. Derived from `nodes`. */
+  readonly children: Reader2<string>;
+  /** (transaction id, node id). */
+  readonly branches: Reader2<Branch>;
+  /** (transaction id / parent id, name) → child id, "" when removed. Derived from `branches`. */
+  readonly branchChildren: Reader2<string>;
+  readonly transactions: Reader1<TransactionRecord>;
+  /** (node id, lock id). */
+  readonly locks: Reader2<LockRecord>;
+  /** (transaction id, lock id) → node id. Derived. */
+  readonly transactionLocks: Reader2<string>;
+  /** lock id → node id. Derived. */
+  readonly lockNodes: Reader1<string>;
+  /** (parent transaction id, id) → "". Derived. */
+  readonly nestedTransactions: Reader2<string>;
+  /** (type, node id) → "". Derived, for types that are asked for as a whole. */
+  readonly nodesByType: Reader2<string>;
+  /** Committed nodes with an expiration. Derived. */
+  readonly expiring: Reader1<true>;
+  /** account → number of committed nodes. Derived. */
+  readonly accountNodeCounts: Reader1<number>;
+}
+
+export class TreeState implements TreeReader {
+  readonly nodes = new Table1<Node>();
+  readonly children = new Table2<string>();
+  readonly branches = new Table2<Branch>();
+  readonly branchChildren = new Table2<string>();
+  readonly transactions = new Table1<TransactionRecord>();
+  readonly locks = new Table2<LockRecord>();
+  readonly transactionLocks = new Table2<string>();
+  readonly lockNodes = new Table1<string>();
+  readonly nestedTransactions = new Table2<string>();
+  readonly nodesByType = new Table2<string>();
+  readonly expiring = new Table1<true>();
+  readonly accountNodeCounts = new Table1<number>();
+  revision = 1n << 32n;
+}
+
+export class TreeLayers implements TreeReader {
+  readonly nodes: Layer1<Node>;
+  readonly children: Layer2<string>;
+  readonly branches: Layer2<Branch>;
+  readonly branchChildren: Layer2<string>;
+  readonly transactions: Layer1<TransactionRecord>;
+  readonly locks: Layer2<LockRecord>;
+  readonly transactionLocks: Layer2<string>;
+  readonly lockNodes: Layer1<string>;
+  readonly nestedTransactions: Layer2<string>;
+  readonly nodesByType: Layer2<string>;
+  readonly expiring: Layer1<true>;
+  readonly accountNodeCounts: Layer1<number>;
+  readonly #base: TreeState;
+  revision: bigint;
+
+  constructor(base: TreeState) {
+    this.#base = base;
+    this.nodes = new Layer1(base.nodes);
+    this.children = new Layer2(base.children);
+    this.branches = new Layer2(base.branches);
+    this.branchChildren = new Layer2(base.branchChildren);
+    this.transactions = new Layer1(base.transactions);
+    this.locks = new Layer2(base.locks);
+    this.transactionLocks = new Layer2(base.transactionLocks);
+    this.lockNodes = new Layer1(base.lockNodes);
+    this.nestedTransactions = new Layer2(base.nestedTransactions);
+    this.nodesByType = new Layer2(base.nodesByType);
+    this.expiring = new Layer1(base.expiring);
+    this.accountNodeCounts = new Layer1(base.accountNodeCounts);
+    this.revision = base.revision;
+  }
+
+  // The setters keep the derived tables in step.
+
+  putNode(node: Node): void {
+    const before = this.nodes.get(node.id);
+    this.nodes.set(node.id, node);
+    if (node.expirationTimeUs !== undefined || node.expirationTimeoutMs !== undefined) {
+      this.expiring.set(node.id, true);
+    } else if (this.expiring.get(node.id) === true) {
+      this.expiring.delete(node.id);
+    }
+    if (before?.account !== node.account) {
+      this.#count(before?.account, -1);
+      this.#count(node.account, 1);
+    }
+    if (before === undefined) {
+      this.nodesByType.set(node.type, node.id, "");
+      if (node.parentId !== undefined && node.key !== undefined) {
+        this.children.set(node.parentId, node.key, node.id);
+      }
+    }
+  }
+
+  deleteNode(node: Node): void {
+    this.#count(this.nodes.get(node.id)?.account, -1);
+    this.nodes.delete(node.id);
+    this.expiring.delete(node.id);
+    this.nodesByType.delete(node.type, node.id);
+    if (node.parentId !== undefined && node.key !== undefined) {
+      if (this.children.get(node.parentId, node.key) === node.id) {
+        this.children.delete(node.parentId, node.key);
+      }
+    }
+  }
+
+  putLock(lock: LockRecord): void {
+    this.locks.set(lock.nodeId, lock.id, lock);
+    this.transactionLocks.set(lock.transactionId, lock.id, lock.nodeId);
+    this.lockNodes.set(lock.id, lock.nodeId);
+  }
+
+  deleteLock(lock: LockRecord): void {
+    this.locks.delete(lock.nodeId, lock.id);
+    this.transactionLocks.delete(lock.transactionId, lock.id);
+    this.lockNodes.delete(lock.id);
+  }
+
+  putTransaction(record: TransactionRecord): void {
+    this.transactions.set(record.id, record);
+    if (record.parentId !== undefined) {
+      this.nestedTransactions.set(record.parentId, record.id, "");
+    }
+  }
+
+  deleteTransaction(record: TransactionRecord): void {
+    this.transactions.delete(record.id);
+    if (record.parentId !== undefined) {
+      this.nestedTransactions.delete(record.parentId, record.id);
+    }
+  }
+
+  #count(account: string | undefined, change: number): void {
+    if (account !== undefined) {
+      this.accountNodeCounts.set(account, (this.accountNodeCounts.get(account) ?? 0) + change);
+    }
+  }
+
+  get isEmpty(): boolean {
+    return (
+      this.nodes.changes.size === 0 &&
+      this.transactions.changes.size === 0 &&
+      [...this.branches.changes.values()].every((row) => row.size === 0) &&
+      [...this.locks.changes.values()].every((row) => row.size === 0)
+    );
+  }
+
+  /** Makes the changes the committed state. */
+  apply(): void {
+    this.nodes.apply();
+    this.children.apply();
+    this.branches.apply();
+    this.branchChildren.apply();
+    this.transactions.apply();
+    this.locks.apply();
+    this.transactionLocks.apply();
+    this.lockNodes.apply();
+    this.nestedTransactions.apply();
+    this.nodesByType.apply();
+    this.expiring.apply();
+    this.accountNodeCounts.apply();
+    this.#base.revision = this.revision;
+  }
+}

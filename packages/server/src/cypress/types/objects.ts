@@ -1,0 +1,65 @@
+/**
+ * What objects without a path have in common: they are children of a map under `//sys`, by name.
+ */
+import { assert, type YsonValue, YtError } from "@qyt/base";
+import { withoutSubject } from "../../access/index.ts";
+import { parseString } from "../attributes/values.ts";
+import type { Draft, View } from "../node-type.ts";
+
+/** The schema object of a type; its entries say who may create objects of the type. */
+export function checkMayCreate(view: View, user: string, type: string): void {
+  const schemas = view.findNode("//sys/schemas");
+  const schema = schemas === undefined ? undefined : view.child(schemas.id, type);
+  if (schema !== undefined) {
+    view.check(user, "create", schema);
+  }
+}
+
+export interface NamedObjectInput {
+  readonly type: string;
+  readonly mapPath: string;
+  readonly attributes: Map<string, YsonValue>;
+  readonly ignoreExisting: boolean;
+}
+
+/** Creates an object under its attribute `name`. @throws YtError 501, 901 */
+export function createNamedObject(draft: Draft, input: NamedObjectInput): string {
+  checkMayCreate(draft, draft.user, input.type);
+  const name = input.attributes.get("name");
+  if (name === undefined) {
+    throw new YtError('Attribute "name" is not found', { code: "ResolveError" });
+  }
+  const key = parseString(name);
+  if (key === "") {
+    throw new YtError("Object name cannot be empty");
+  }
+  const map = draft.resolveNode(input.mapPath);
+  const existing = draft.child(map.id, key);
+  if (existing !== undefined) {
+    if (input.ignoreExisting) {
+      return existing.id;
+    }
+    const what = `${input.type.charAt(0).toUpperCase()}${input.type.slice(1).replaceAll("_", " ")}`;
+    throw new YtError(`${what} "${key}" already exists`, { code: "AlreadyExists" });
+  }
+  const node = draft.createNode({
+    type: input.type,
+    parent: map,
+    key,
+    user: draft.user,
+    account: "sys",
+    attributes: input.attributes,
+  });
+  return node.id;
+}
+
+/** Removes a subject from all entries, also from those that transactions have changed. */
+export function removeSubjectFromAcls(draft: Draft, name: string): void {
+  assert(draft.transactionId === undefined, "objects are removed outside of transactions");
+  for (const [id, node] of [...draft.tree.nodes.entries()]) {
+    const acl = withoutSubject(node.acl, name);
+    if (acl !== node.acl) {
+      draft.update(id, { acl }, { lock: false, keepModificationTime: true });
+    }
+  }
+}
