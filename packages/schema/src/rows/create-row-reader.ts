@@ -1,12 +1,15 @@
 /** Chooses the reader for a format. */
 import { limits, YtError } from "@qyt/base";
-import type { DataFormat } from "@qyt/yson";
+import { type DataFormat, type JsonOptions, jsonOptionsFromAttributes } from "@qyt/yson";
 import type { TableSchema } from "../table-schema.ts";
+import { DsvRowParser, dsvOptionsOf, schemafulDsvOptionsOf } from "./dsv.ts";
 import type { EncodedRows } from "./encoded-rows.ts";
+import { JsonRowParser, spellJsonName } from "./json-row-parser.ts";
 import { RowPlan } from "./row-plan.ts";
 import { defaultMaxRowBytes, type RowReader, type RowReaderOptions, rowLimitsOf } from "./row-reader.ts";
 import type { RowSink } from "./row-sink.ts";
 import { SchemaRowSink } from "./schema-row-sink.ts";
+import { SchemalessRowSink } from "./schemaless-rows.ts";
 import { typeConversionOf } from "./type-conversion.ts";
 import { YsonRowParser } from "./yson-row-parser.ts";
 
@@ -26,7 +29,8 @@ export function createRowReader(
   schema: TableSchema,
   options: RowReaderOptions,
 ): RowReader {
-  const plan = new RowPlan(schema, options.rowKind);
+  const json = format.name === "json" ? jsonOptionsFromAttributes(format.attributes) : undefined;
+  const plan = new RowPlan(schema, options.rowKind, json === undefined ? undefined : spellJsonName(json));
   const isData = options.rowKind === "insert" || options.rowKind === "producer";
   const sink = new SchemaRowSink(
     plan,
@@ -40,14 +44,44 @@ export function createRowReader(
     },
     options.expectedBytes,
   );
-  return new SinkRowReader<EncodedRows>(createRowParser(format, sink, options), () => sink.take());
+  return new SinkRowReader<EncodedRows>(createRowParser(format, json, sink, options), () => sink.take());
 }
 
-function createRowParser(format: DataFormat, sink: RowSink, options: RowReaderOptions): RowParser {
+/**
+ * A reader of rows for a table without a strict schema: any columns. Declared columns are checked all the same. Each row
+ * becomes one cell of type any; `createSchemalessRowWriter` puts such rows out.
+ * @throws YtError when the format cannot carry rows
+ */
+export function createSchemalessRowReader(
+  format: DataFormat,
+  schema: TableSchema | undefined,
+  options: RowReaderOptions,
+): RowReader {
+  const json = format.name === "json" ? jsonOptionsFromAttributes(format.attributes) : undefined;
+  const conversion = typeConversionOf(format.attributes, false);
+  const sink = new SchemalessRowSink(schema, conversion, rowLimitsOf(options));
+  return new SinkRowReader<EncodedRows>(createRowParser(format, json, sink, options), () => sink.take());
+}
+
+function createRowParser(
+  format: DataFormat,
+  json: JsonOptions | undefined,
+  sink: RowSink,
+  options: RowReaderOptions,
+): RowParser {
   const maxRowBytes = options.maxRowBytes ?? defaultMaxRowBytes;
   switch (format.name) {
     case "yson":
       return new YsonRowParser(sink, { maxRowBytes, maxDepth: options.maxDepth ?? limits.maxYsonDepth });
+    case "json":
+      return new JsonRowParser(sink, json ?? {}, {
+        maxRowBytes,
+        ...(options.maxDepth === undefined ? {} : { maxDepth: options.maxDepth }),
+      });
+    case "dsv":
+      return new DsvRowParser(sink, dsvOptionsOf(format), maxRowBytes);
+    case "schemaful_dsv":
+      return new DsvRowParser(sink, schemafulDsvOptionsOf(format, undefined), maxRowBytes);
     default:
       throw new YtError(`Unsupported input format "${format.name}"`);
   }

@@ -1,12 +1,27 @@
 /** Chooses the writer for a format. */
 import { bare, YtError } from "@qyt/base";
-import type { DataFormat } from "@qyt/yson";
+import { type DataFormat, type JsonOptions, jsonOptionsFromAttributes } from "@qyt/yson";
+import { dsvOptionsOf, dsvTreeFormat, schemafulDsvOptionsOf, schemafulDsvTreeFormat } from "./dsv.ts";
+import { JsonRowWriter } from "./json-row-writer.ts";
 import type { OutputColumn, RowWriter } from "./row-writer.ts";
+import {
+  jsonTreeFormat,
+  type TreeFormat,
+  TreeRowWriter,
+  ysonPrettyFormat,
+  ysonTreeFormat,
+} from "./tree-row-writer.ts";
+import { webJsonTreeFormat } from "./web-json-row-writer.ts";
 import { YsonBinaryRowWriter, YsonTextRowWriter } from "./yson-row-writer.ts";
 
 export interface RowWriterOptions {
   /** Overrides `skip_null_values` of the format. */
   readonly skipNullValues?: boolean;
+  /**
+   * Rows have the columns of a schema, all of them (`select_rows`, `lookup_rows`, pulls), and not whatever columns each
+   * row has (`read_table`): `dsv` is refused, `schemaful_dsv` need not name its columns, `web_json` shows `$` columns.
+   */
+  readonly isSchemaful?: boolean;
 }
 
 /**
@@ -20,20 +35,64 @@ export function createRowWriter(
 ): RowWriter {
   const skipNulls =
     options.skipNullValues ?? bare(format.attributes.get("skip_null_values") ?? null) === true;
+  const isSchemaful = options.isSchemaful ?? false;
+  if (format.name === "yson" && ysonForm(format) !== "pretty") {
+    return ysonForm(format) === "text"
+      ? new YsonTextRowWriter(columns, skipNulls)
+      : new YsonBinaryRowWriter(columns, skipNulls);
+  }
+  if (format.name === "json") {
+    const json = jsonOptionsFromAttributes(format.attributes);
+    if (!needsTree(json)) {
+      return new JsonRowWriter(columns, json, skipNulls);
+    }
+  }
+  if (format.name === "dsv" && isSchemaful) {
+    throw new YtError(`Unsupported output format "${format.name}"`);
+  }
+  const names = isSchemaful ? columns.map((column) => column.name) : undefined;
+  return new TreeRowWriter(columns, treeFormatOf(format, names), skipNulls);
+}
+
+/**
+ * The slow form of a format, over trees.
+ * @param schemaColumns the columns of a result with a schema; undefined where each row has its own
+ * @throws YtError when the format cannot carry rows; 2800 for bad attributes
+ */
+export function treeFormatOf(format: DataFormat, schemaColumns: readonly string[] | undefined): TreeFormat {
   switch (format.name) {
-    case "yson":
-      switch (ysonForm(format)) {
-        case "text":
-          return new YsonTextRowWriter(columns, skipNulls);
-        default:
-          return new YsonBinaryRowWriter(columns, skipNulls);
-      }
+    case "yson": {
+      const form = ysonForm(format);
+      return form === "pretty" ? ysonPrettyFormat : ysonTreeFormat(form);
+    }
+    case "json":
+      return jsonTreeFormat(jsonOptionsFromAttributes(format.attributes));
+    case "web_json":
+      return webJsonTreeFormat(format, schemaColumns !== undefined);
+    case "schemaful_dsv":
+      return schemafulDsvTreeFormat(schemafulDsvOptionsOf(format, schemaColumns));
+    case "dsv":
+      return dsvTreeFormat(dsvOptionsOf(format));
     default:
       throw new YtError(`Unsupported output format "${format.name}"`);
   }
 }
 
-function ysonForm(format: DataFormat): "binary" | "text" | "pretty" {
+/** Whether the options ask for more than the fast writer of JSON lines does. */
+export function needsTree(json: JsonOptions): boolean {
+  return (
+    json.format === "pretty" ||
+    json.attributesMode === "always" ||
+    json.stringify === true ||
+    json.annotateWithTypes === true ||
+    json.stringLengthLimit !== undefined ||
+    json.supportInfinity === true ||
+    json.stringifyNanAndInfinity === true
+  );
+}
+
+/** The form of a `yson` format. @throws YtError 2800 */
+export function ysonForm(format: DataFormat): "binary" | "text" | "pretty" {
   const form = bare(format.attributes.get("format") ?? "binary");
   if (form === "binary" || form === "text" || form === "pretty") {
     return form;

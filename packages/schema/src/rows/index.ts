@@ -8,7 +8,7 @@ export {
   packBlocksOf,
   smallBlockBytes,
 } from "./block-packer.ts";
-export { createRowReader } from "./create-row-reader.ts";
+export { createRowReader, createSchemalessRowReader } from "./create-row-reader.ts";
 export { createRowWriter, type RowWriterOptions } from "./create-row-writer.ts";
 export {
   cellKind,
@@ -26,4 +26,10 @@ export type { RowKind } from "./row-plan.ts";
 export type { RowReader, RowReaderOptions } from "./row-reader.ts";
 export type { RowLimits } from "./row-sink.ts";
 export type { OutputColumn, OutputSource, RowWriter } from "./row-writer.ts";
+export {
+  createSchemalessRowWriter,
+  SchemalessRowWriter,
+  type SchemalessRowWriterOptions,
+  schemalessRowToYson,
+} from "./schemaless-rows.ts";
 export { type TypeConversion, typeConversionOf } from "./type-conversion.ts";

@@ -1,5 +1,6 @@
 /** Row writers for YSON, binary and text. Specified in: yt/yt/client/formats (YSON writer), yt/yt/core/yson/writer. */
-import { bytesToString, doubleToText, parseYson, stringToBytes, writeYson } from "@qyt/yson";
+import { doubleToText, stringToBytes, writeYson } from "@qyt/yson";
+import { YsonAnyToText } from "./any-text.ts";
 import {
   CellRowWriter,
   type RowSyntax,
@@ -81,6 +82,7 @@ export class YsonBinaryRowWriter extends CellRowWriter {
 
 export class YsonTextRowWriter extends CellRowWriter {
   readonly #words = new VarintWords();
+  readonly #any = new YsonAnyToText();
 
   constructor(columns: readonly OutputColumn[], skipNulls: boolean) {
     super(columns, textSyntax, skipNulls);
@@ -116,7 +118,7 @@ export class YsonTextRowWriter extends CellRowWriter {
         output.ascii("%false");
         break;
       default:
-        output.constant(writeYson(parseYson(bytes.subarray(payloadStart(bytes, start), end)), "text"));
+        this.#any.write(bytes, view, payloadStart(bytes, start), end, output);
     }
   }
 
@@ -134,6 +136,6 @@ export class YsonTextRowWriter extends CellRowWriter {
   }
 
   override writeControl(attribute: string, value: bigint): void {
-    this.output.ascii(`<"${bytesToString(Buffer.from(attribute))}"=${value};>#;\n`);
+    this.output.ascii(`<"${attribute}"=${value};>#;\n`);
   }
 }
