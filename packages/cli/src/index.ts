@@ -1,1 +1,2 @@
-export {};
+/** `qyt`, the command. `bin/qyt.js` calls `main`. */
+export { main } from "./main.ts";

@@ -1,0 +1,129 @@
+/** `qyt up`: starts clusters and keeps them running until it is told to stop. */
+import { systemClock, YtError } from "@qyt/base";
+import { createClient } from "@qyt/client";
+import { startCluster } from "@qyt/server";
+import { Command } from "commander";
+import { destination, pino } from "pino";
+import { logLevels, readConfig } from "../up/config.ts";
+import { defaults, planUp, type UpOptions } from "../up/plan.ts";
+import { runUp } from "../up/run.ts";
+import { version } from "../version.ts";
+
+interface UpFlags extends UpOptions {
+  readonly config?: string;
+}
+
+const help = `
+Examples:
+  qyt up
+      one cluster, "${defaults.clusterName}", at http://${defaults.host}:${defaults.firstPort}, its data in ./${defaults.dataDirectory}/${defaults.clusterName}
+  qyt up --cluster pythia --cluster freud
+      two clusters that know each other, at ports 8000 and 8001
+  qyt up --cluster pythia=127.0.0.1:8001 --data-dir /var/lib/qyt
+  qyt up --config qyt.yson
+
+A configuration file is YSON or JSON; the command line wins over it. All keys may be left out:
+  {
+    data_directory = "/var/lib/qyt";          # relative paths start at the file
+    log_level = info;
+    clusters = {
+      pythia = { address = "127.0.0.1:8001"; data_directory = "/disks/1/pythia" };
+      freud = {};
+    };
+    peers = { hume = { proxy = "http://127.0.0.1:9000" } };   # clusters of other processes
+    registrations_cluster = pythia;           # who keeps the registrations of consumers
+  }
+(without the comments: YSON has none)
+
+SIGTERM and Ctrl-C finish what is under way, for at most 10 s; a second Ctrl-C ends at once.`;
+
+export function upCommand(): Command {
+  return new Command("up")
+    .description("Start one or more clusters in this process.")
+    .option(
+      "--data-dir <dir>",
+      `folder for the data, one folder in it for each cluster (default: ./${defaults.dataDirectory})`,
+    )
+    .option(
+      "--cluster <name[=host:port]>",
+      `a cluster to start; may be repeated (default: ${defaults.clusterName}; ports ${defaults.firstPort}, ${defaults.firstPort + 1}, … on ${defaults.host}; port 0: any free one)`,
+      (text: string, previous: readonly string[] = []) => [...previous, text],
+    )
+    .option("--config <file>", "configuration file, YSON or JSON")
+    .option(
+      "--log-level <level>",
+      `${logLevels.join(", ")} (default: ${defaults.logLevel}); logs are JSON lines on stderr`,
+    )
+    .addHelpText("after", help)
+    .action(up);
+}
+
+async function up(flags: UpFlags): Promise<void> {
+  const config = flags.config === undefined ? {} : await readConfig(flags.config);
+  const plan = planUp(flags, config, process.cwd());
+  const stderr = destination({ fd: process.stderr.fd, sync: false, minLength: 0 });
+  const logger = pino({ level: plan.logLevel, base: { pid: process.pid } }, stderr);
+  // A reader of our lines that goes away (`qyt up | head`) must not end the clusters.
+  process.stdout.on("error", ignoreClosedPipe);
+  stderr.on("error", ignoreClosedPipe);
+  const stop = stopSignal(() => {
+    stderr.flushSync();
+    process.exit(130);
+  });
+  // Timers of the clock do not keep the process alive, nor do idle sockets while it starts.
+  const alive = setInterval(() => {}, 0x7fff_ffff);
+  try {
+    await runUp(
+      plan,
+      {
+        start: startCluster,
+        probe,
+        print: (line) => {
+          process.stdout.write(`${line}\n`);
+        },
+        logger,
+        clock: systemClock,
+        version,
+      },
+      stop,
+    );
+  } finally {
+    clearInterval(alive);
+    stderr.flushSync();
+  }
+  // Whatever a handler left open must not hold the process.
+  process.exit(0);
+}
+
+async function probe(url: string): Promise<void> {
+  const client = createClient({ proxy: url });
+  try {
+    await client.exists("//sys");
+  } finally {
+    await client.close();
+  }
+}
+
+/** Resolves at the first SIGTERM or SIGINT. A second SIGINT calls `now`. */
+function stopSignal(now: () => void): Promise<void> {
+  return new Promise((resolve) => {
+    let isStopping = false;
+    process.on("SIGTERM", () => {
+      isStopping = true;
+      resolve();
+    });
+    process.on("SIGINT", () => {
+      if (isStopping) {
+        now();
+      }
+      isStopping = true;
+      resolve();
+    });
+  });
+}
+
+function ignoreClosedPipe(error: Error): void {
+  if (!("code" in error && error.code === "EPIPE")) {
+    throw new YtError(`Cannot write: ${error.message}`, { cause: error });
+  }
+}

@@ -1,0 +1,180 @@
+/** What `qyt up` is going to start: options and configuration file put together. Pure. */
+import { join, resolve } from "node:path";
+import { YtError } from "@qyt/base";
+import {
+  type Address,
+  type ClusterOption,
+  checkClusterName,
+  parseAddress,
+  parseClusterOption,
+} from "./cluster-option.ts";
+import { type LogLevel, logLevels, type UpConfig } from "./config.ts";
+
+export interface UpOptions {
+  readonly dataDir?: string;
+  /** As typed: `NAME` or `NAME=HOST:PORT`. */
+  readonly cluster?: readonly string[];
+  readonly logLevel?: string;
+}
+
+export interface ClusterPlan {
+  readonly name: string;
+  readonly address: Address;
+  /** Absolute. */
+  readonly dataDirectory: string;
+}
+
+export interface UpPlan {
+  readonly clusters: readonly ClusterPlan[];
+  /** Clusters of other processes, by name. */
+  readonly peers: ReadonlyMap<string, { readonly proxy: string }>;
+  /** As configured; without it the cluster is chosen by `chooseRegistrationsCluster`. */
+  readonly registrationsCluster?: string;
+  readonly logLevel: LogLevel;
+}
+
+export const defaults = {
+  dataDirectory: "qyt-data",
+  clusterName: "primary",
+  host: "127.0.0.1",
+  firstPort: 8000,
+  logLevel: "warn",
+} as const;
+
+/**
+ * The command line wins over the file; with `--cluster` only the clusters named there are started, with
+ * address and folder from the file where the option has none.
+ * @throws YtError 1 with one sentence
+ */
+export function planUp(options: UpOptions, config: UpConfig, workingDirectory: string): UpPlan {
+  const named = namedClusters(options, config);
+  checkDuplicates(
+    named.map(({ name }) => name),
+    (name) => `Cluster ${name} is named twice: give each cluster one --cluster`,
+  );
+  const root =
+    options.dataDir === undefined
+      ? (config.data_directory ?? resolve(workingDirectory, defaults.dataDirectory))
+      : resolve(workingDirectory, options.dataDir);
+  const addresses = assignAddresses(named);
+  const clusters = named.map(({ name }, index) => ({
+    name,
+    address: addresses[index] ?? { host: defaults.host, port: 0 },
+    dataDirectory: configuredDirectory(config, name) ?? join(root, name),
+  }));
+  checkDuplicates(
+    clusters.map(({ dataDirectory }) => dataDirectory),
+    (directory) => `Two clusters share the data directory "${directory}": give each its own`,
+  );
+  const peers = new Map(Object.entries(config.peers ?? {}));
+  for (const name of peers.keys()) {
+    checkClusterName(name);
+    if (named.some((cluster) => cluster.name === name)) {
+      throw new YtError(
+        `Cluster ${name} is both started here and among "peers" of the configuration file: remove one of the two`,
+      );
+    }
+  }
+  const registrationsCluster = config.registrations_cluster;
+  if (registrationsCluster !== undefined && !isReachable(registrationsCluster, clusters, peers)) {
+    throw new YtError(
+      `"registrations_cluster" names ${registrationsCluster}, which is neither started here nor among "peers"`,
+    );
+  }
+  return {
+    clusters,
+    peers,
+    logLevel: logLevel(options.logLevel) ?? config.log_level ?? defaults.logLevel,
+    ...(registrationsCluster === undefined ? {} : { registrationsCluster }),
+  };
+}
+
+/**
+ * Which cluster keeps the registrations. Where they have been kept so far decides, as a change would
+ * leave them behind unseen: `recorded` has what each cluster wrote down when it was last started.
+ * @throws YtError 1 when that cluster is not here now
+ */
+export function chooseRegistrationsCluster(plan: UpPlan, recorded: ReadonlyMap<string, string>): string {
+  if (plan.registrationsCluster !== undefined) {
+    return plan.registrationsCluster;
+  }
+  for (const { name } of plan.clusters) {
+    const keeper = recorded.get(name);
+    if (keeper !== undefined) {
+      if (!isReachable(keeper, plan.clusters, plan.peers)) {
+        throw new YtError(
+          `Cluster ${name} keeps the registrations of its consumers on cluster ${keeper}, which is neither started here nor among the peers: add --cluster ${keeper}, or name another cluster in "registrations_cluster" of a configuration file`,
+        );
+      }
+      return keeper;
+    }
+  }
+  return plan.clusters[0]?.name ?? defaults.clusterName;
+}
+
+function isReachable(name: string, clusters: readonly ClusterPlan[], peers: UpPlan["peers"]): boolean {
+  return peers.has(name) || clusters.some((cluster) => cluster.name === name);
+}
+
+function namedClusters(options: UpOptions, config: UpConfig): readonly ClusterOption[] {
+  const configured = config.clusters ?? {};
+  const optionOf = (name: string): ClusterOption => {
+    const address = configured[name]?.address;
+    return address === undefined
+      ? { name: checkClusterName(name) }
+      : { name: checkClusterName(name), address: parseAddress(address, name) };
+  };
+  if (options.cluster !== undefined && options.cluster.length > 0) {
+    return options.cluster.map((text) => {
+      const option = parseClusterOption(text);
+      return option.address === undefined ? optionOf(option.name) : option;
+    });
+  }
+  const names = Object.keys(configured);
+  return (names.length === 0 ? [defaults.clusterName] : names).map(optionOf);
+}
+
+/** Clusters without an address get 8000, 8001, … in order, past the ports that others ask for. */
+function assignAddresses(clusters: readonly ClusterOption[]): readonly Address[] {
+  const given = new Set(clusters.flatMap(({ address }) => (address === undefined ? [] : [address.port])));
+  let next: number = defaults.firstPort;
+  const addresses = clusters.map(({ address }) => {
+    if (address !== undefined) {
+      return address;
+    }
+    while (given.has(next)) {
+      ++next;
+    }
+    return { host: defaults.host, port: next++ };
+  });
+  checkDuplicates(
+    addresses.filter(({ port }) => port !== 0).map(({ host, port }) => `${host}:${port}`),
+    (address) => `Two clusters ask for the address ${address}: give each its own`,
+  );
+  return addresses;
+}
+
+function configuredDirectory(config: UpConfig, name: string): string | undefined {
+  return config.clusters?.[name]?.data_directory;
+}
+
+function logLevel(text: string | undefined): LogLevel | undefined {
+  if (text === undefined) {
+    return undefined;
+  }
+  const level = logLevels.find((known) => known === text);
+  if (level === undefined) {
+    throw new YtError(`"${text}" is not a log level: choose one of ${logLevels.join(", ")}`);
+  }
+  return level;
+}
+
+function checkDuplicates(values: readonly string[], complaint: (value: string) => string): void {
+  const seen = new Set<string>();
+  for (const value of values) {
+    if (seen.has(value)) {
+      throw new YtError(complaint(value));
+    }
+    seen.add(value);
+  }
+}
