@@ -5,7 +5,7 @@
  * Specified in: yt/yt/library/query/engine (evaluator, cg_routines); limits: yt/yt/client/api/client_impl.
  */
 import { YtError } from "@qyt/base";
-import { type RowValue, rowWeight } from "@qyt/schema";
+import { type RowValue, rowValuesWeight } from "@qyt/schema";
 import { Groups } from "./groups.ts";
 import type { KeyRange } from "./key-ranges.ts";
 import type { Plan, Program } from "./plan.ts";
@@ -112,7 +112,7 @@ class Execution {
       return false;
     }
     statistics.rowsRead += 1;
-    statistics.dataWeightRead += rowWeight(row);
+    statistics.dataWeightRead += rowValuesWeight(row);
     if (where !== undefined && where(row) !== true) {
       return true;
     }
