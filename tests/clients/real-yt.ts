@@ -1,0 +1,106 @@
+/** The real `yt` command and library, in the virtual environments that `scripts/bootstrap.mjs --python` makes. */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type ProgramProcess, startProcess, type TemporaryDirectory, temporaryDirectory } from "@qyt/testing";
+
+/** `full` has the YSON bindings and brotli, `plain` has neither. */
+export type Environment = "full" | "plain";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** Whether the environment is there; says so on a line of its own where it is not. */
+export function hasEnvironment(name: Environment): boolean {
+  const isThere = existsSync(join(root, ".venvs", name, ".qyt-installed"));
+  if (!isThere) {
+    process.stderr.write(
+      `SKIPPED: tests with the real yt client: .venvs/${name} is not there (node scripts/bootstrap.mjs --python makes it, where Python 3 with venv is)\n`,
+    );
+  }
+  return isThere;
+}
+
+export interface Answer {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly code: number | null;
+}
+
+/** A running `qyt up` with its data in a folder of its own, and the real client pointed at it. */
+export class ClustersForYt {
+  readonly #folder: TemporaryDirectory;
+  readonly #program: ProgramProcess;
+
+  private constructor(folder: TemporaryDirectory, program: ProgramProcess) {
+    this.#folder = folder;
+    this.#program = program;
+  }
+
+  /** Starts `qyt up` with the clusters at free ports. */
+  static async start(...names: readonly string[]): Promise<ClustersForYt> {
+    const folder = await temporaryDirectory("real-yt");
+    try {
+      const program = await startProcess({
+        args: [
+          "--data-dir",
+          join(folder.path, "data"),
+          ...names.flatMap((name) => ["--cluster", `${name}=127.0.0.1:0`]),
+        ],
+      });
+      return new ClustersForYt(folder, program);
+    } catch (thrown) {
+      await folder.remove();
+      throw thrown;
+    }
+  }
+
+  /** The line that `qyt up` prints for pasting. */
+  get exportLine(): string {
+    const line = this.#program.output
+      .split("\n")
+      .find((text) => text.startsWith("export YT_PROXY_URL_ALIASING_CONFIG="));
+    if (line === undefined) {
+      throw new Error(`qyt up printed no line to paste:\n${this.#program.output}`);
+    }
+    return line;
+  }
+
+  /** Everything that `qyt up` printed, its logs too. */
+  get output(): string {
+    return this.#program.output;
+  }
+
+  /** Runs lines in bash as user bob, after pasting the printed line. */
+  bash(environment: Environment, lines: string, timeoutMs = 60_000): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const child = spawn("bash", ["-c", `${this.exportLine}\n${lines}`], {
+        cwd: this.#folder.path,
+        timeout: timeoutMs,
+        stdio: ["ignore", "pipe", "pipe"],
+        // Nothing of the person's own settings for yt (~/.yt, YT_…) reaches it.
+        env: {
+          PATH: `${join(root, ".venvs", environment, "bin")}${delimiter}${process.env["PATH"] ?? ""}`,
+          HOME: this.#folder.path,
+          USER: "bob",
+          LANG: "C.UTF-8",
+        },
+      });
+      let stdout = "";
+      let stderr = "";
+      child.stdout.setEncoding("utf8").on("data", (text: string) => {
+        stdout += text;
+      });
+      child.stderr.setEncoding("utf8").on("data", (text: string) => {
+        stderr += text;
+      });
+      child.once("error", reject);
+      child.once("close", (code) => resolve({ stdout, stderr, code }));
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#program.stop();
+    await this.#folder.remove();
+  }
+}
