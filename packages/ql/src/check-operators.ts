@@ -9,7 +9,15 @@ import type { Checker } from "./checker.ts";
 import { compileExpression } from "./compile.ts";
 import type { Expression } from "./expressions.ts";
 import type { ArithmeticOperator, Node, NodeOf, RelationOperator } from "./nodes.ts";
-import { booleanType, comparableTypes, integerTypes, numericTypes, stringType, type TypeSet, valueTypes } from "./types.ts";
+import {
+  booleanType,
+  comparableTypes,
+  integerTypes,
+  numericTypes,
+  stringType,
+  type TypeSet,
+  valueTypes,
+} from "./types.ts";
 import { typed, type Untyped, untypedConstant } from "./untyped.ts";
 
 export function checkUnary(checker: Checker, node: NodeOf<"unary">): Untyped {
@@ -90,7 +98,9 @@ export function itemsOf(node: Node): readonly Node[] {
 
 /** The value of an expression without columns. */
 export function evaluate(expression: Expression): ReturnType<ReturnType<typeof compileExpression>> {
-  return compileExpression(expression, { useCanonicalNullRelations: false, positionOf: (index) => index })([]);
+  return compileExpression(expression, { useCanonicalNullRelations: false, positionOf: (index) => index })(
+    [],
+  );
 }
 
 function scalar(checker: Checker, node: Node): Node {
@@ -193,13 +203,17 @@ function compareTuples(operator: RelationOperator, pairs: readonly Pair[]): Expr
   if (operator === "=" || operator === "!=") {
     const items = pairs.map((pair) => relation(operator, pair));
     const [only] = items;
-    return items.length === 1 && only !== undefined ? only : logical(operator === "=" ? "AND" : "OR", ...items);
+    return items.length === 1 && only !== undefined
+      ? only
+      : logical(operator === "=" ? "AND" : "OR", ...items);
   }
   const strict = operator === "<=" ? "<" : operator === ">=" ? ">" : operator;
-  return pairs.slice(0, -1).reduceRight<Expression>(
-    (rest, pair) => logical("OR", relation(strict, pair), logical("AND", relation("=", pair), rest)),
-    relation(operator, pairs[pairs.length - 1] ?? unreachablePair()),
-  );
+  return pairs
+    .slice(0, -1)
+    .reduceRight<Expression>(
+      (rest, pair) => logical("OR", relation(strict, pair), logical("AND", relation("=", pair), rest)),
+      relation(operator, pairs[pairs.length - 1] ?? unreachablePair()),
+    );
 }
 
 function unreachablePair(): never {

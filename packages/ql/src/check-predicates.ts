@@ -13,7 +13,14 @@ import type { Expression, ValueTuple } from "./expressions.ts";
 import { compileLike } from "./like.ts";
 import type { ConstantTuple, Node, NodeOf } from "./nodes.ts";
 import { compileRegex } from "./regex.ts";
-import { booleanType, castConstant, literalToRowValue, stringType, typesOfLiteral, TypeSet } from "./types.ts";
+import {
+  booleanType,
+  castConstant,
+  literalToRowValue,
+  stringType,
+  TypeSet,
+  typesOfLiteral,
+} from "./types.ts";
 import { typed, type Untyped } from "./untyped.ts";
 import { asText } from "./values.ts";
 
@@ -36,7 +43,9 @@ export function checkBetween(checker: Checker, node: NodeOf<"between">): Untyped
   }));
   for (const { lower, upper } of ranges) {
     if (compareTuples(lower, upper, types) > 0) {
-      throw new YtError("Lower bound is greater than upper", { attributes: { source: checker.source(node) } });
+      throw new YtError("Lower bound is greater than upper", {
+        attributes: { source: checker.source(node) },
+      });
     }
   }
   ranges.sort((left, right) => compareTuples(left.lower, right.lower, types));
@@ -89,18 +98,24 @@ export function checkTransform(checker: Checker, node: NodeOf<"transform">): Unt
 export function checkCase(checker: Checker, node: NodeOf<"case">): Untyped {
   const operand = node.operand;
   const branches = node.branches.map((branch) => ({
-    when: operand === undefined ? checker.check(branch.when, booleanType) : checkEquality(checker, operand, branch.when),
-    then: checker.visit(branch.then),
+    when:
+      operand === undefined
+        ? checker.check(branch.when, booleanType)
+        : checkEquality(checker, operand, branch.when),
+    result: checker.visit(branch.result),
   }));
   const otherwise = node.otherwise === undefined ? undefined : checker.visit(node.otherwise);
-  const results = branches.map((branch) => branch.then);
+  const results = branches.map((branch) => branch.result);
   let types = results[0]?.types ?? TypeSet.of();
   for (const result of otherwise === undefined ? results : [...results, otherwise]) {
     const common = types.intersect(result.types);
     if (common.isEmpty) {
-      throw new YtError(`Types mismatch in CASE WHEN expression: expected "${types}", got "${result.types}"`, {
-        attributes: { source: checker.source(node) },
-      });
+      throw new YtError(
+        `Types mismatch in CASE WHEN expression: expected "${types}", got "${result.types}"`,
+        {
+          attributes: { source: checker.source(node) },
+        },
+      );
     }
     types = common;
   }
@@ -110,7 +125,7 @@ export function checkCase(checker: Checker, node: NodeOf<"case">): Untyped {
     build: (type) => ({
       kind: "case",
       type,
-      branches: branches.map((branch) => ({ when: branch.when, then: branch.then.build(type) })),
+      branches: branches.map((branch) => ({ when: branch.when, result: branch.result.build(type) })),
       otherwise: otherwise?.build(type),
     }),
   };
@@ -125,18 +140,26 @@ export function checkMatch(checker: Checker, node: NodeOf<"match">): Untyped {
   }
   const text = checker.check(node.text, stringType);
   const pattern = checker.check(node.pattern, stringType);
-  const escape = node.escape === undefined ? undefined : checker.check(node.escape, stringType);
-  checkPattern(operator, pattern, escape);
-  return typed(booleanType, { kind: "match", type: "boolean", operator, text, pattern, escape });
+  const escapeCharacter = node.escape === undefined ? undefined : checker.check(node.escape, stringType);
+  checkPattern(operator, pattern, escapeCharacter);
+  return typed(booleanType, {
+    kind: "match",
+    type: "boolean",
+    operator,
+    text,
+    pattern,
+    escape: escapeCharacter,
+  });
 }
 
 /** A constant pattern that cannot be compiled is an error before any row is read. */
 function checkPattern(
   operator: NodeOf<"match">["operator"],
   pattern: Expression,
-  escape: Expression | undefined,
+  escapeCharacter: Expression | undefined,
 ): void {
-  const constantEscape = escape === undefined || (escape.kind === "literal" && escape.value !== null);
+  const constantEscape =
+    escapeCharacter === undefined || (escapeCharacter.kind === "literal" && escapeCharacter.value !== null);
   if (pattern.kind !== "literal" || pattern.value === null || !constantEscape) {
     return;
   }
@@ -144,7 +167,11 @@ function checkPattern(
     compileRegex(asText(pattern.value));
     return;
   }
-  compileLike(asText(pattern.value), escape === undefined ? "\\" : asText(evaluate(escape)), operator === "ILIKE");
+  compileLike(
+    asText(pattern.value),
+    escapeCharacter === undefined ? "\\" : asText(evaluate(escapeCharacter)),
+    operator === "ILIKE",
+  );
 }
 
 /** `operand = when`, typed like the operator. */

@@ -124,7 +124,10 @@ function compareComparables(left: Comparable, right: Comparable): number {
 function compareLists(left: readonly YsonValue[], right: readonly YsonValue[]): number {
   const count = Math.min(left.length, right.length);
   for (let index = 0; index < count; index += 1) {
-    const order = compareComparables(comparableOfYson(left[index] ?? null), comparableOfYson(right[index] ?? null));
+    const order = compareComparables(
+      comparableOfYson(left[index] ?? null),
+      comparableOfYson(right[index] ?? null),
+    );
     if (order !== 0) {
       return order;
     }

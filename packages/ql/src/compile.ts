@@ -156,7 +156,11 @@ function compileCall(expression: ExpressionOf<"call">, options: CompileOptions):
 }
 
 /** The index of the tuple in a sorted list; -1 if it is not there. */
-function search(tuples: readonly ValueTuple[], wanted: ValueTuple, types: readonly Expression["type"][]): number {
+function search(
+  tuples: readonly ValueTuple[],
+  wanted: ValueTuple,
+  types: readonly Expression["type"][],
+): number {
   let low = 0;
   let high = tuples.length;
   while (low < high) {
@@ -174,7 +178,10 @@ function search(tuples: readonly ValueTuple[], wanted: ValueTuple, types: readon
   return -1;
 }
 
-function compileTuple(items: readonly Expression[], options: CompileOptions): (row: readonly RowValue[]) => RowValue[] {
+function compileTuple(
+  items: readonly Expression[],
+  options: CompileOptions,
+): (row: readonly RowValue[]) => RowValue[] {
   const evaluators = items.map((item) => compileExpression(item, options));
   return (row) => evaluators.map((evaluator) => evaluator(row));
 }
@@ -227,14 +234,14 @@ function compileTransform(expression: ExpressionOf<"transform">, options: Compil
 function compileCase(expression: ExpressionOf<"case">, options: CompileOptions): Evaluator {
   const branches = expression.branches.map((branch) => ({
     when: compileExpression(branch.when, options),
-    then: compileExpression(branch.then, options),
+    result: compileExpression(branch.result, options),
   }));
   const otherwise =
     expression.otherwise === undefined ? undefined : compileExpression(expression.otherwise, options);
   return (row) => {
     for (const branch of branches) {
       if (branch.when(row) === true) {
-        return branch.then(row);
+        return branch.result(row);
       }
     }
     return otherwise?.(row) ?? null;
@@ -244,14 +251,15 @@ function compileCase(expression: ExpressionOf<"case">, options: CompileOptions):
 function compileMatch(expression: ExpressionOf<"match">, options: CompileOptions): Evaluator {
   const text = compileExpression(expression.text, options);
   const pattern = compileExpression(expression.pattern, options);
-  const escape = expression.escape === undefined ? undefined : compileExpression(expression.escape, options);
+  const escapeCharacter =
+    expression.escape === undefined ? undefined : compileExpression(expression.escape, options);
   const { operator } = expression;
   let key: string | undefined;
   let matcher: TextMatcher = () => false;
   return (row) => {
     const textValue = text(row);
     const patternValue = pattern(row);
-    const escapeValue = escape?.(row);
+    const escapeValue = escapeCharacter?.(row);
     if (textValue === null || patternValue === null || escapeValue === null) {
       return null;
     }
@@ -266,10 +274,10 @@ function compileMatch(expression: ExpressionOf<"match">, options: CompileOptions
   };
 }
 
-function compileMatcher(operator: string, pattern: string, escape: string): TextMatcher {
+function compileMatcher(operator: string, pattern: string, escapeCharacter: string): TextMatcher {
   if (operator === "REGEX") {
     const regex = compileRegex(pattern);
     return (text) => regex.matchesPart(text);
   }
-  return compileLike(pattern, escape, operator === "ILIKE");
+  return compileLike(pattern, escapeCharacter, operator === "ILIKE");
 }

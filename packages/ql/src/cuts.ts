@@ -97,7 +97,9 @@ export function countValues(from: Cut, to: Cut): number {
   if (from.kind !== "before" || to.kind !== "before") {
     return Infinity;
   }
-  return typeof from.value === "bigint" && typeof to.value === "bigint" ? Number(to.value - from.value) : Infinity;
+  return typeof from.value === "bigint" && typeof to.value === "bigint"
+    ? Number(to.value - from.value)
+    : Infinity;
 }
 
 function smallestOf(type: PhysicalType): RowValue | undefined {

@@ -21,7 +21,12 @@ export function parseError(message: string, text: string, start: number, end: nu
 /** The syntax error for a token that cannot stand where it does. */
 export function unexpectedToken(token: Token, text: string, expected?: string): YtError {
   const suffix = expected === undefined ? "" : `, expecting ${expected}`;
-  return parseError(`syntax error, unexpected ${describeToken(token)}${suffix}`, text, token.start, token.end);
+  return parseError(
+    `syntax error, unexpected ${describeToken(token)}${suffix}`,
+    text,
+    token.start,
+    token.end,
+  );
 }
 
 /** Error 1711. */

@@ -192,7 +192,10 @@ class Execution {
     if (failOnIncompleteResult) {
       throw new YtError(
         "Query terminated prematurely due to excessive output; consider rewriting your query or changing output limit",
-        { code: "QueryOutputRowCountLimitExceeded", attributes: { output_row_limit: BigInt(outputRowLimit) } },
+        {
+          code: "QueryOutputRowCountLimitExceeded",
+          attributes: { output_row_limit: BigInt(outputRowLimit) },
+        },
       );
     }
   }

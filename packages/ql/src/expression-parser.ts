@@ -227,9 +227,9 @@ export class ExpressionParser {
     stream.next();
     if (matchOperator !== undefined) {
       const pattern = this.#parseLevel(level.bitOr);
-      const escape = stream.takeKeyword("escape") ? this.#parseLevel(level.bitOr) : undefined;
+      const escapeCharacter = stream.takeKeyword("escape") ? this.#parseLevel(level.bitOr) : undefined;
       const node = this.#make(
-        { kind: "match", operator: matchOperator, text: operand, pattern, escape },
+        { kind: "match", operator: matchOperator, text: operand, pattern, escape: escapeCharacter },
         operand.start,
       );
       return this.#negate(node, negated);
@@ -309,12 +309,12 @@ export class ExpressionParser {
   #parseCase(start: number): Node {
     const stream = this.#stream;
     const operand = stream.isKeyword("when") ? undefined : this.parseAliased();
-    const branches: { when: Node; then: Node }[] = [];
+    const branches: { when: Node; result: Node }[] = [];
     do {
       stream.expectKeyword("when");
       const when = this.parseAliased();
       stream.expectKeyword("then");
-      branches.push({ when, then: this.parseAliased() });
+      branches.push({ when, result: this.parseAliased() });
     } while (stream.isKeyword("when"));
     const otherwise = stream.takeKeyword("else") ? this.parseAliased() : undefined;
     stream.expectKeyword("end");

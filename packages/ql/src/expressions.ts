@@ -6,7 +6,13 @@
  */
 import type { PhysicalType, RowValue } from "@qyt/schema";
 import type { FunctionBody } from "./functions/signature.ts";
-import type { ArithmeticOperator, LogicalOperator, MatchOperator, RelationOperator, UnaryOperator } from "./nodes.ts";
+import type {
+  ArithmeticOperator,
+  LogicalOperator,
+  MatchOperator,
+  RelationOperator,
+  UnaryOperator,
+} from "./nodes.ts";
 
 /** One row of constants, cast to the types of the operands it is compared with. */
 export type ValueTuple = readonly RowValue[];
@@ -43,7 +49,11 @@ export type Expression = { readonly type: PhysicalType } & (
   /** `values` are sorted and without repetition. */
   | { readonly kind: "in"; readonly items: readonly Expression[]; readonly values: readonly ValueTuple[] }
   /** `ranges` are sorted and disjoint. */
-  | { readonly kind: "between"; readonly items: readonly Expression[]; readonly ranges: readonly ValueRange[] }
+  | {
+      readonly kind: "between";
+      readonly items: readonly Expression[];
+      readonly ranges: readonly ValueRange[];
+    }
   /** `from` is sorted; `to` belongs to it one by one. */
   | {
       readonly kind: "transform";
@@ -54,7 +64,7 @@ export type Expression = { readonly type: PhysicalType } & (
     }
   | {
       readonly kind: "case";
-      readonly branches: readonly { readonly when: Expression; readonly then: Expression }[];
+      readonly branches: readonly { readonly when: Expression; readonly result: Expression }[];
       readonly otherwise: Expression | undefined;
     }
   | {
@@ -99,7 +109,7 @@ function operandsOf(expression: Expression): readonly Expression[] {
         ? expression.items
         : [...expression.items, expression.otherwise];
     case "case": {
-      const branches = expression.branches.flatMap((branch) => [branch.when, branch.then]);
+      const branches = expression.branches.flatMap((branch) => [branch.when, branch.result]);
       return expression.otherwise === undefined ? branches : [...branches, expression.otherwise];
     }
     case "match":

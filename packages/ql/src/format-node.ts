@@ -90,14 +90,14 @@ function formatNode(node: Node): string {
     case "case": {
       const operand = node.operand === undefined ? "" : ` ${formatNode(node.operand)}`;
       const branches = node.branches.map(
-        (branch) => ` WHEN ${formatNode(branch.when)} THEN ${formatNode(branch.then)}`,
+        (branch) => ` WHEN ${formatNode(branch.when)} THEN ${formatNode(branch.result)}`,
       );
       const otherwise = node.otherwise === undefined ? "" : ` ELSE ${formatNode(node.otherwise)}`;
       return `CASE${operand}${branches.join("")}${otherwise} END`;
     }
     case "match": {
-      const escape = node.escape === undefined ? "" : ` ESCAPE ${formatNode(node.escape)}`;
-      return `${formatNode(node.text)} ${node.operator} ${formatNode(node.pattern)}${escape}`;
+      const escapeCharacter = node.escape === undefined ? "" : ` ESCAPE ${formatNode(node.escape)}`;
+      return `${formatNode(node.text)} ${node.operator} ${formatNode(node.pattern)}${escapeCharacter}`;
     }
   }
 }

@@ -102,7 +102,9 @@ export class KeyConditions {
     const prefix = first?.kind === "literal" ? first.value : undefined;
     if (condition.name === "is_prefix" && prefix instanceof Uint8Array && second !== undefined && !negated) {
       const depth = this.#depthOf(second);
-      return depth === undefined ? this.#unknown() : this.#algebra.interval(depth, before(prefix), behindPrefix(prefix));
+      return depth === undefined
+        ? this.#unknown()
+        : this.#algebra.interval(depth, before(prefix), behindPrefix(prefix));
     }
     return this.#unknown();
   }

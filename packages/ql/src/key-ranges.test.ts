@@ -23,7 +23,9 @@ function rangesOf(where: string, schema = queue.schema, options: QueryOptions = 
 /** `[1, 2]..(3)` and the like. */
 function describeRanges(where: string, schema = queue.schema, options: QueryOptions = {}): string[] {
   const values = (items: readonly RowValue[]): string =>
-    items.map((item) => (item instanceof Uint8Array ? `"${Buffer.from(item).toString()}"` : String(item))).join(" ");
+    items
+      .map((item) => (item instanceof Uint8Array ? `"${Buffer.from(item).toString()}"` : String(item)))
+      .join(" ");
   return rangesOf(where, schema, options).map(
     ({ lower, upper }) =>
       `${lower.inclusive ? "[" : "("}${values(lower.values)}..${values(upper.values)}${upper.inclusive ? "]" : ")"}`,
@@ -92,14 +94,20 @@ describe("key ranges", () => {
   test("too many ranges get coarser, never fewer keys", () => {
     const where = `${T} in (1, 3, 5) and ${R} in (1, 3, 5)`;
     expect(rangesOf(where)).toHaveLength(9);
-    expect(describeRanges(where, queue.schema, { rangeExpansionLimit: 8 })).toEqual(["[1..1]", "[3..3]", "[5..5]"]);
+    expect(describeRanges(where, queue.schema, { rangeExpansionLimit: 8 })).toEqual([
+      "[1..1]",
+      "[3..3]",
+      "[5..5]",
+    ]);
     expect(describeRanges(where, queue.schema, { rangeExpansionLimit: 2 })).toEqual(["[..]"]);
   });
 
   test("an entangled condition falls back to a scan in bounded time", () => {
     const schema = keyed("int64", "int64", "int64", "int64", "int64");
     const clauses = Array.from({ length: 60 }, (_, index) =>
-      [0, 1, 2, 3, 4].map((key) => `k${key} > ${(index * 7 + key * 3) % 50} and k${key} < ${60 + ((index * 11) % 50)}`).join(" or "),
+      [0, 1, 2, 3, 4]
+        .map((key) => `k${key} > ${(index * 7 + key * 3) % 50} and k${key} < ${60 + ((index * 11) % 50)}`)
+        .join(" or "),
     );
     expect(rangesOf(clauses.map((clause) => `(${clause})`).join(" and "), schema).length).toBeGreaterThan(0);
   });
@@ -136,23 +144,41 @@ describe("random conditions", () => {
   const comparison = key.chain((index) =>
     fc
       .tuple(operator, literals[index] ?? literals[0], fc.boolean())
-      .map(([op, literal, swapped]) => (swapped ? `${literal} ${op} k${index}` : `k${index} ${op} ${literal}`)),
+      .map(([op, literal, swapped]) =>
+        swapped ? `${literal} ${op} k${index}` : `k${index} ${op} ${literal}`,
+      ),
   );
-  const tuple = fc
-    .shuffledSubarray([0, 1, 2], { minLength: 2 })
-    .chain((indexes) =>
-      fc
-        .tuple(operator, fc.constantFrom("", "not "), fc.array(fc.tuple(...indexes.map((index) => literals[index] ?? literals[0])), { minLength: 1, maxLength: 4 }))
-        .map(([op, not, rowsOfLiterals]) => {
-          const left = `(${indexes.map((index) => `k${index}`).join(", ")})`;
-          const right = rowsOfLiterals.map((items) => `(${items.join(", ")})`);
-          return not === "" && rowsOfLiterals.length === 1 ? `${left} ${op} ${right[0]}` : `${left} ${not}in (${right.join(", ")})`;
+  const tuple = fc.shuffledSubarray([0, 1, 2], { minLength: 2 }).chain((indexes) =>
+    fc
+      .tuple(
+        operator,
+        fc.constantFrom("", "not "),
+        fc.array(fc.tuple(...indexes.map((index) => literals[index] ?? literals[0])), {
+          minLength: 1,
+          maxLength: 4,
         }),
-    );
+      )
+      .map(([op, not, rowsOfLiterals]) => {
+        const left = `(${indexes.map((index) => `k${index}`).join(", ")})`;
+        const right = rowsOfLiterals.map((items) => `(${items.join(", ")})`);
+        return not === "" && rowsOfLiterals.length === 1
+          ? `${left} ${op} ${right[0]}`
+          : `${left} ${not}in (${right.join(", ")})`;
+      }),
+  );
   const between = fc
     .tuple(fc.constantFrom("", "not "), fc.integer({ min: -2, max: 2 }), fc.nat({ max: 3 }))
     .map(([not, lower, size]) => `k0 ${not}between ${lower} and ${lower + size}`);
-  const other = fc.constantFrom("v = 1", "is_null(v)", "k0 is null", "is_prefix('a', k1)", "k0 + 1 = 2", "true", "null", "k1 like 'a%'");
+  const other = fc.constantFrom(
+    "v = 1",
+    "is_null(v)",
+    "k0 is null",
+    "is_prefix('a', k1)",
+    "k0 + 1 = 2",
+    "true",
+    "null",
+    "k1 like 'a%'",
+  );
   const { condition } = fc.letrec<{ condition: string }>((tie) => ({
     condition: fc.oneof(
       { maxDepth: 4, withCrossShrink: true },
@@ -160,9 +186,9 @@ describe("random conditions", () => {
       tuple,
       between,
       other,
-      fc.tuple(fc.constantFrom("and", "or"), fc.array(tie("condition"), { minLength: 2, maxLength: 3 })).map(
-        ([op, items]) => `(${items.join(` ${op} `)})`,
-      ),
+      fc
+        .tuple(fc.constantFrom("and", "or"), fc.array(tie("condition"), { minLength: 2, maxLength: 3 }))
+        .map(([op, items]) => `(${items.join(` ${op} `)})`),
       tie("condition").map((item) => `not (${item})`),
     ),
   }));
@@ -170,24 +196,32 @@ describe("random conditions", () => {
   test("filtering through ranges equals filtering a full scan", async () => {
     const table = new MemoryTable(schema, rows, 50);
     await fc.assert(
-      fc.asyncProperty(condition, fc.boolean(), fc.constantFrom(1, 3, 200_000), async (where, canonical, limit) => {
-        const options = { useCanonicalNullRelations: canonical, rangeExpansionLimit: limit };
-        const text = `* from [//t] where ${where}`;
-        const narrowed = await runQuery(table, text, options);
-        const { program } = narrowed.plan;
-        const expected = table.rows.filter((row) => program.where?.(row) === true);
-        expect(narrowed.rows).toHaveLength(expected.length);
-        for (const [index, range] of narrowed.plan.ranges.entries()) {
-          const previous = narrowed.plan.ranges[index - 1];
-          const touched = table.rows.filter((row) => isInRange(row.slice(0, 3), range, types));
-          const overlap = previous === undefined ? [] : touched.filter((row) => isInRange(row.slice(0, 3), previous, types));
-          expect(overlap).toEqual([]);
-        }
-        const limited = await runQuery(table, `${text} limit 1000`, options);
-        if (limited.plan.limitHint !== undefined) {
-          expect(limited.statistics.rowsRead).toBe(limited.rows.length);
-        }
-      }),
+      fc.asyncProperty(
+        condition,
+        fc.boolean(),
+        fc.constantFrom(1, 3, 200_000),
+        async (where, canonical, limit) => {
+          const options = { useCanonicalNullRelations: canonical, rangeExpansionLimit: limit };
+          const text = `* from [//t] where ${where}`;
+          const narrowed = await runQuery(table, text, options);
+          const { program } = narrowed.plan;
+          const expected = table.rows.filter((row) => program.where?.(row) === true);
+          expect(narrowed.rows).toHaveLength(expected.length);
+          for (const [index, range] of narrowed.plan.ranges.entries()) {
+            const previous = narrowed.plan.ranges[index - 1];
+            const touched = table.rows.filter((row) => isInRange(row.slice(0, 3), range, types));
+            const overlap =
+              previous === undefined
+                ? []
+                : touched.filter((row) => isInRange(row.slice(0, 3), previous, types));
+            expect(overlap).toEqual([]);
+          }
+          const limited = await runQuery(table, `${text} limit 1000`, options);
+          if (limited.plan.limitHint !== undefined) {
+            expect(limited.statistics.rowsRead).toBe(limited.rows.length);
+          }
+        },
+      ),
       { numRuns: 600 },
     );
   });

@@ -6,7 +6,7 @@
 import { defined } from "@qyt/base";
 import type { PhysicalType, RowValue } from "@qyt/schema";
 import { compareTuples } from "./compare.ts";
-import { after, countValues, type Cut, firstValue, onlyValue, valueBelow } from "./cuts.ts";
+import { after, type Cut, countValues, firstValue, onlyValue, valueBelow } from "./cuts.ts";
 import type { Expression } from "./expressions.ts";
 import { KeyConditions } from "./key-conditions.ts";
 import { isNone, type KeyItem, type KeySet, KeySetAlgebra, KeySetBudgetExceeded } from "./key-sets.ts";
@@ -72,10 +72,17 @@ export function inferKeyRanges(
 }
 
 /** Whether a key lies in a range. */
-export function isInRange(key: readonly RowValue[], range: KeyRange, types: readonly PhysicalType[]): boolean {
+export function isInRange(
+  key: readonly RowValue[],
+  range: KeyRange,
+  types: readonly PhysicalType[],
+): boolean {
   const lower = compareTuples(key, range.lower.values, types);
   const upper = compareTuples(key, range.upper.values, types);
-  return (lower > 0 || (lower === 0 && range.lower.inclusive)) && (upper < 0 || (upper === 0 && range.upper.inclusive));
+  return (
+    (lower > 0 || (lower === 0 && range.lower.inclusive)) &&
+    (upper < 0 || (upper === 0 && range.upper.inclusive))
+  );
 }
 
 /** A place between keys: before or behind all keys with the prefix. */
@@ -205,5 +212,7 @@ function upperBound(prefix: readonly RowValue[], types: readonly PhysicalType[])
   const rest = prefix.slice(0, -1);
   const last = defined(prefix[prefix.length - 1], "bound of a range");
   const below = valueBelow({ kind: "before", value: last }, types[rest.length] ?? "null");
-  return below === undefined ? { values: prefix, inclusive: false } : { values: [...rest, below.value], inclusive: true };
+  return below === undefined
+    ? { values: prefix, inclusive: false }
+    : { values: [...rest, below.value], inclusive: true };
 }

@@ -44,7 +44,9 @@ export class KeySetAlgebra {
 
   /** The keys whose column lies between two cuts. */
   interval(depth: number, from: Cut, to: Cut): KeySet {
-    return compareCuts(from, to, this.#type(depth)) < 0 ? this.node(depth, [{ from, to, next: true }]) : noKeys;
+    return compareCuts(from, to, this.#type(depth)) < 0
+      ? this.node(depth, [{ from, to, next: true }])
+      : noKeys;
   }
 
   /** A node without empty, split or superfluous items. `items` are sorted and disjoint. */
@@ -57,7 +59,11 @@ export class KeySetAlgebra {
         continue;
       }
       const previous = kept[kept.length - 1];
-      if (previous !== undefined && previous.next === item.next && compareCuts(previous.to, item.from, type) === 0) {
+      if (
+        previous !== undefined &&
+        previous.next === item.next &&
+        compareCuts(previous.to, item.from, type) === 0
+      ) {
         kept[kept.length - 1] = { from: previous.from, to: item.to, next: item.next };
       } else {
         kept.push(item);
@@ -196,7 +202,11 @@ function lift(node: KeyNode, depth: number): readonly KeyItem[] {
 
 function skipBefore(items: readonly KeyItem[], start: number, cut: Cut, type: PhysicalType): number {
   let index = start;
-  for (let item = items[index]; item !== undefined && compareCuts(item.to, cut, type) <= 0; item = items[index]) {
+  for (
+    let item = items[index];
+    item !== undefined && compareCuts(item.to, cut, type) <= 0;
+    item = items[index]
+  ) {
     index += 1;
   }
   return index;

@@ -19,11 +19,11 @@ export type TextMatcher = (text: string) => boolean;
 /**
  * Compiles a pattern over texts whose invalid UTF-8 bytes are escaped (one character each).
  *
- * @param escape the escape character; empty switches escaping off
+ * @param escapeCharacter the escape character; empty switches escaping off
  * @throws YtError for an escape of several characters or at the very end
  */
-export function compileLike(pattern: string, escape: string, caseInsensitive: boolean): TextMatcher {
-  const escapePoints = [...escape];
+export function compileLike(pattern: string, escapeCharacter: string, caseInsensitive: boolean): TextMatcher {
+  const escapePoints = [...escapeCharacter];
   if (escapePoints.length > 1) {
     throw new YtError("Escape string must be empty or one character");
   }
@@ -33,14 +33,14 @@ export function compileLike(pattern: string, escape: string, caseInsensitive: bo
 
 function splitPattern(
   characters: readonly string[],
-  escape: string | undefined,
+  escapeCharacter: string | undefined,
   caseInsensitive: boolean,
 ): Piece[] {
   const pieces: number[][] = [[]];
   for (let index = 0; index < characters.length; index += 1) {
     const character = characters[index] ?? "";
     const piece = pieces[pieces.length - 1] ?? [];
-    if (character === escape) {
+    if (character === escapeCharacter) {
       index += 1;
       const next = characters[index];
       if (next === undefined) {

@@ -29,7 +29,11 @@ export type NodeBody =
   | { readonly kind: "tuple"; readonly items: readonly Node[] }
   | { readonly kind: "call"; readonly name: string; readonly items: readonly Node[] }
   | { readonly kind: "unary"; readonly operator: UnaryOperator; readonly operand: Node }
-  | { readonly kind: "arithmetic"; readonly operator: ArithmeticOperator; readonly items: readonly [Node, Node] }
+  | {
+      readonly kind: "arithmetic";
+      readonly operator: ArithmeticOperator;
+      readonly items: readonly [Node, Node];
+    }
   | { readonly kind: "relation"; readonly operator: RelationOperator; readonly items: readonly [Node, Node] }
   | { readonly kind: "logical"; readonly operator: LogicalOperator; readonly items: readonly Node[] }
   | { readonly kind: "in"; readonly operand: Node; readonly values: readonly ConstantTuple[] }
@@ -44,7 +48,7 @@ export type NodeBody =
   | {
       readonly kind: "case";
       readonly operand: Node | undefined;
-      readonly branches: readonly { readonly when: Node; readonly then: Node }[];
+      readonly branches: readonly { readonly when: Node; readonly result: Node }[];
       readonly otherwise: Node | undefined;
     }
   | {
@@ -103,7 +107,7 @@ export function childrenOf(node: NodeBody): readonly Node[] {
     case "case":
       return [
         ...present(node.operand),
-        ...node.branches.flatMap((branch) => [branch.when, branch.then]),
+        ...node.branches.flatMap((branch) => [branch.when, branch.result]),
         ...present(node.otherwise),
       ];
     case "match":

@@ -12,7 +12,7 @@ describe("parseQuery", () => {
   test("[tables 173] keywords in any case, missing SELECT, brackets with $, both kinds of quotes", () => {
     for (const text of [
       "select [$tablet_index], value from [//home/q] where value = 'a\"b' limit 5",
-      "SELECT [$tablet_index], value FROM [//home/q] WHERE value = \"a\\\"b\" LIMIT 5",
+      'SELECT [$tablet_index], value FROM [//home/q] WHERE value = "a\\"b" LIMIT 5',
       "[$tablet_index],value From[//home/q]Where value='a\"b'Limit 5",
     ]) {
       const parsed = parseQuery(text);
@@ -45,7 +45,9 @@ describe("parseQuery", () => {
   });
 
   test("names of results without alias are their formatted source", () => {
-    expect(names("a, t.b, sum( 1 ), a+b*2, -a, NOT a = 1, 1u, 2.5, 'x\\n', null, a % 2 as k from [//t] as t")).toEqual([
+    expect(
+      names("a, t.b, sum( 1 ), a+b*2, -a, NOT a = 1, 1u, 2.5, 'x\\n', null, a % 2 as k from [//t] as t"),
+    ).toEqual([
       "a",
       "t.b",
       "sum(1)",
@@ -71,7 +73,9 @@ describe("parseQuery", () => {
     expect(names("a < 1 = b from [//t]")).toEqual(["((a)<(1))=(b)"]);
     expect(names("not a = 1 and b from [//t]")).toEqual(["(NOT((a)=(1)))AND(b)"]);
     expect(names("a - b - c from [//t]")).toEqual(["((a)-(b))-(c)"]);
-    expect(names("a + 1 not between 1 and 2 and b from [//t]")).toEqual(["(NOT(((a)+(1)) BETWEEN (1 AND 2)))AND(b)"]);
+    expect(names("a + 1 not between 1 and 2 and b from [//t]")).toEqual([
+      "(NOT(((a)+(1)) BETWEEN (1 AND 2)))AND(b)",
+    ]);
   });
 
   test("syntax errors say where", () => {
@@ -163,11 +167,34 @@ describe("parseQuery", () => {
 
   test("random tokens and random text throw nothing but YtError", () => {
     const token = fc.constantFrom(
-      ..."select from where group by having order offset limit as and or not is null in between like ilike rlike escape".split(" "),
-      ..."case when then else end transform ( ) , . * + - / % | & ~ < <= > >= = != <> << >> || # [ ] ` { } ' \"".split(" "),
-      ...["a", "b", "[$tablet_index]", "`x`", "1", "1u", "1.5", "'s'", '"t"', "[//t]", "sum", "true", "%false", "{p}", "\\"],
+      ..."select from where group by having order offset limit as and or not is null in between like ilike rlike escape".split(
+        " ",
+      ),
+      ..."case when then else end transform ( ) , . * + - / % | & ~ < <= > >= = != <> << >> || # [ ] ` { } ' \"".split(
+        " ",
+      ),
+      ...[
+        "a",
+        "b",
+        "[$tablet_index]",
+        "`x`",
+        "1",
+        "1u",
+        "1.5",
+        "'s'",
+        '"t"',
+        "[//t]",
+        "sum",
+        "true",
+        "%false",
+        "{p}",
+        "\\",
+      ],
     );
-    const text = fc.oneof(fc.array(token, { maxLength: 30 }).map((items) => items.join(" ")), fc.string());
+    const text = fc.oneof(
+      fc.array(token, { maxLength: 30 }).map((items) => items.join(" ")),
+      fc.string(),
+    );
     fc.assert(
       fc.property(text, (query) => {
         try {

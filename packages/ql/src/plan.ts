@@ -43,7 +43,11 @@ export interface Program {
   readonly grouping: GroupProgram | undefined;
   /** Over a row of the table, or with grouping over a row of group items and aggregates. */
   readonly select: readonly Evaluator[];
-  readonly orderBy: readonly { readonly evaluate: Evaluator; readonly type: PhysicalType; readonly descending: boolean }[];
+  readonly orderBy: readonly {
+    readonly evaluate: Evaluator;
+    readonly type: PhysicalType;
+    readonly descending: boolean;
+  }[];
   readonly offset: number;
   /** undefined for no limit */
   readonly limit: number | undefined;
@@ -51,7 +55,10 @@ export interface Program {
 
 export interface GroupProgram {
   readonly items: readonly Evaluator[];
-  readonly aggregates: readonly { readonly arguments: readonly Evaluator[]; readonly create: () => AggregateState }[];
+  readonly aggregates: readonly {
+    readonly arguments: readonly Evaluator[];
+    readonly create: () => AggregateState;
+  }[];
   readonly having: Evaluator | undefined;
 }
 
@@ -177,7 +184,10 @@ class Preparer {
     if (groupBy === undefined) {
       return undefined;
     }
-    const items = groupBy.map((node) => ({ name: inferColumnName(node), expression: this.#checker.check(node) }));
+    const items = groupBy.map((node) => ({
+      name: inferColumnName(node),
+      expression: this.#checker.check(node),
+    }));
     const names = items.map(({ name, expression }) => ({ name, type: expression.type }));
     this.#checker.enterGrouping({ items: names, aggregate: this.#aggregateSink(items.length) });
     return items;
@@ -215,7 +225,10 @@ class Preparer {
   #checkSelect(groupItems: readonly NamedExpression[] | undefined): NamedExpression[] {
     const { select, tableAlias } = this.#parsed;
     if (select !== undefined) {
-      return select.map((node: Node) => ({ name: inferColumnName(node), expression: this.#checker.check(node) }));
+      return select.map((node: Node) => ({
+        name: inferColumnName(node),
+        expression: this.#checker.check(node),
+      }));
     }
     const columns =
       groupItems?.map(({ name, expression }) => ({ name, type: expression.type })) ?? this.#columns;
@@ -251,7 +264,8 @@ class Preparer {
     const types = this.#schema.columns.slice(0, this.#schema.keyColumnCount).map((column) => column.physical);
     const { ranges, exact } = inferKeyRanges(where, types, rangeExpansionLimit);
     const [first] = ranges;
-    const isFullScan = first !== undefined && first.lower.values.length === 0 && first.upper.values.length === 0;
+    const isFullScan =
+      first !== undefined && first.lower.values.length === 0 && first.upper.values.length === 0;
     if (!allowFullScan && isFullScan) {
       throw new YtError("Primary key columns are not used in the where clause (full scan)", {
         attributes: { source: this.#parsed.text },

@@ -1,74 +1,28 @@
-import { YtError } from "@qyt/base";
-import { column, type RowValue, TableSchema } from "@qyt/schema";
+import { column, TableSchema } from "@qyt/schema";
 import { describe, expect, test } from "vitest";
 import { executeQuery } from "./execute.ts";
 import { parseQuery } from "./parser.ts";
 import { prepareQuery } from "./plan.ts";
 import { statisticsToYson } from "./statistics.ts";
-import { MemoryTable, runQuery, select, toRowValue } from "./testing/memory-source.ts";
-
-const queueSchema = new TableSchema([column("key", "int64"), column("value", "string")]);
-const pairSchema = new TableSchema([
-  column("a", "int64", { sortOrder: "ascending" }),
-  column("b", "int64"),
-]);
-const mixedSchema = new TableSchema([
-  column("k", "int64", { sortOrder: "ascending" }),
-  column("i", "int64"),
-  column("u", "uint64"),
-  column("d", "double"),
-  column("f", "boolean"),
-  column("s", "string"),
-  column("x", "any"),
-]);
-
-/** `rowCount` rows in each tablet; key 100 · tablet + row. */
-function queue(tabletCount: number, rowCount: number): MemoryTable {
-  const rows: RowValue[][] = [];
-  for (let tablet = 0; tablet < tabletCount; tablet += 1) {
-    for (let row = 0; row < rowCount; row += 1) {
-      rows.push([BigInt(tablet), BigInt(row), BigInt(100 * tablet + row), Buffer.from(`v${row}`)]);
-    }
-  }
-  return new MemoryTable(queueSchema, rows);
-}
-
-/** a = 0…9, b = 10 · a: what the upstream grouping tests use. */
-function pairs(): MemoryTable {
-  return new MemoryTable(
-    pairSchema,
-    Array.from({ length: 10 }, (_, index) => [BigInt(index), BigInt(10 * index)]),
-  );
-}
-
-const one = new MemoryTable(mixedSchema, [
-  [1n, -5n, 7n, 2.5, true, Buffer.from("foo"), toRowValue({ any: '{a={b=3;c="t"};l=[1;2u;"z"]}' })],
-]);
-const nulls = new MemoryTable(mixedSchema, [[1n, null, null, null, null, null, null]]);
+import { MemoryTable, runQuery, select } from "./testing/memory-source.ts";
+import { failure, one, pairSchema, pairs, queue } from "./testing/tables.ts";
 
 async function value(expression: string, table = one, options = {}): Promise<unknown> {
   const rows = await select(table, `${expression} as r from [//t]`, options);
   return rows[0]?.["r"];
 }
 
-async function failure(promise: Promise<unknown>): Promise<YtError> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof YtError) {
-      return error;
-    }
-    throw error;
-  }
-  throw new Error("Nothing was thrown");
-}
-
 describe("ordered tables", () => {
   test("[tables 116] a tablet and row indexes between bounds", async () => {
-    const rows = await select(queue(3, 50), "* from [//q] where [$tablet_index] = 1 and [$row_index] between 10 and 19");
+    const rows = await select(
+      queue(3, 50),
+      "* from [//q] where [$tablet_index] = 1 and [$row_index] between 10 and 19",
+    );
     expect(rows).toHaveLength(10);
     expect(rows[0]).toEqual({ $tablet_index: 1n, $row_index: 10n, key: 110n, value: "v10" });
-    expect(rows.map((row) => row["$row_index"])).toEqual(Array.from({ length: 10 }, (_, index) => BigInt(10 + index)));
+    expect(rows.map((row) => row["$row_index"])).toEqual(
+      Array.from({ length: 10 }, (_, index) => BigInt(10 + index)),
+    );
   });
 
   test.each([
@@ -86,7 +40,9 @@ describe("ordered tables", () => {
       const result = await runQuery(table, text);
       expect(result.rows.map((row) => Number(row["i"]))).toEqual(expected);
       expect(result.statistics.rowsRead).toBe(expected.length);
-      expect((await select(table, `${text} limit 2`)).map((row) => Number(row["i"]))).toEqual(expected.slice(0, 2));
+      expect((await select(table, `${text} limit 2`)).map((row) => Number(row["i"]))).toEqual(
+        expected.slice(0, 2),
+      );
     }
   });
 
@@ -107,7 +63,10 @@ describe("ordered tables", () => {
       ["v0", 0n],
       ["v1", 1n],
     ]);
-    expect(await select(queue(1, 2), "[$row_index] from [//q]")).toEqual([{ $row_index: 0n }, { $row_index: 1n }]);
+    expect(await select(queue(1, 2), "[$row_index] from [//q]")).toEqual([
+      { $row_index: 0n },
+      { $row_index: 1n },
+    ]);
     expect(await select(queue(1, 1), "value from [//q]")).toEqual([{ value: "v0" }]);
   });
 });
@@ -144,7 +103,10 @@ describe("grouping and order", () => {
       ["* from [//t] order by a", "ORDER BY used without LIMIT"],
       ["* from [//t] offset 2", "OFFSET used without LIMIT"],
       ["a, sum(b) as s from [//t] group by a having s > 1 limit 2", "HAVING with LIMIT is not allowed"],
-      ["a, sum(b) as s from [//t] group by a having s > 1 offset 1 limit 2", "HAVING with OFFSET is not allowed"],
+      [
+        "a, sum(b) as s from [//t] group by a having s > 1 offset 1 limit 2",
+        "HAVING with OFFSET is not allowed",
+      ],
       ["* from [//t] limit 10000001", "Maximum LIMIT exceeded"],
       ["sum(b) from [//t]", 'Misuse of aggregate function "sum"'],
       ["a from [//t] where sum(b) > 1 group by a", 'Misuse of aggregate function "sum"'],
@@ -163,15 +125,29 @@ describe("grouping and order", () => {
     const rows = Array.from({ length: 100 }, (_, index) => [BigInt(index), BigInt((index * 37) % 100)]);
     const table = new MemoryTable(pairSchema, rows);
     const result = await select(table, "b as v from [//t] order by v desc offset 20 limit 10");
-    expect(result.map((row) => row["v"])).toEqual(Array.from({ length: 10 }, (_, index) => BigInt(79 - index)));
+    expect(result.map((row) => row["v"])).toEqual(
+      Array.from({ length: 10 }, (_, index) => BigInt(79 - index)),
+    );
     const ties = await select(table, "a from [//t] order by a % 2, a / 50 desc limit 3");
     expect(ties.map((row) => row["a"])).toEqual([50n, 52n, 54n]);
   });
 
   test("nulls come first in an order", async () => {
-    const table = new MemoryTable(pairSchema, [[1n, 5n], [2n, null], [3n, -1n]]);
-    expect((await select(table, "a from [//t] order by b limit 3")).map((row) => row["a"])).toEqual([2n, 3n, 1n]);
-    expect((await select(table, "a from [//t] order by b desc limit 3")).map((row) => row["a"])).toEqual([1n, 3n, 2n]);
+    const table = new MemoryTable(pairSchema, [
+      [1n, 5n],
+      [2n, null],
+      [3n, -1n],
+    ]);
+    expect((await select(table, "a from [//t] order by b limit 3")).map((row) => row["a"])).toEqual([
+      2n,
+      3n,
+      1n,
+    ]);
+    expect((await select(table, "a from [//t] order by b desc limit 3")).map((row) => row["a"])).toEqual([
+      1n,
+      3n,
+      2n,
+    ]);
   });
 
   test("[tables 163] a limit without order takes the first rows by key and stops pulling", async () => {
@@ -188,7 +164,13 @@ describe("grouping and order", () => {
   });
 
   test("aggregates pass nulls over; nothing but nulls gives null", async () => {
-    const table = new MemoryTable(pairSchema, [[1n, null], [2n, 3n], [3n, 1n], [4n, null], [5n, 3n]]);
+    const table = new MemoryTable(pairSchema, [
+      [1n, null],
+      [2n, 3n],
+      [3n, 1n],
+      [4n, null],
+      [5n, 3n],
+    ]);
     const text = `min(b) as lo, max(b) as hi, avg(b) as mean, first(b) as f, argmin(a, b) as am, argmax(a, b) as ax,
       cardinality(b) as n, array_agg(b, true) as l, array_agg(b, false) as ln, sum(if(is_null(b), 1, 0)) as c
       from [//t] group by 1`;
@@ -213,7 +195,11 @@ describe("grouping and order", () => {
   });
 
   test("group keys of every type are told apart, null among them", async () => {
-    const schema = new TableSchema([column("k", "int64", { sortOrder: "ascending" }), column("s", "string"), column("d", "double")]);
+    const schema = new TableSchema([
+      column("k", "int64", { sortOrder: "ascending" }),
+      column("s", "string"),
+      column("d", "double"),
+    ]);
     const table = new MemoryTable(schema, [
       [1n, Buffer.from("a"), 1],
       [2n, null, 1],
@@ -236,7 +222,10 @@ describe("grouping and order", () => {
 
   test("sums wrap", async () => {
     const max = (1n << 63n) - 1n;
-    const table = new MemoryTable(pairSchema, [[1n, max], [2n, 1n]]);
+    const table = new MemoryTable(pairSchema, [
+      [1n, max],
+      [2n, 1n],
+    ]);
     expect(await select(table, "sum(b) as s from [//t] group by 1")).toEqual([{ s: -max - 1n }]);
   });
 
@@ -250,148 +239,6 @@ describe("grouping and order", () => {
     expect(small?.["n"]).toBe(1000n);
     const [large] = await select(table, "cardinality(b) as n from [//t] group by 1");
     expect(Math.abs(Number(large?.["n"]) - 15_000)).toBeLessThan(750);
-  });
-});
-
-describe("values", () => {
-  test("[tables 164] null rules", async () => {
-    expect(await value("null = null")).toBe(true);
-    expect(await value("null < 1")).toBe(true);
-    expect(await value("i + null")).toBe(null);
-    expect(await value("i % 0", nulls)).toBe(null);
-    expect((await failure(value("1 / 0"))).message).toBe("Division by zero");
-    expect((await failure(value("i / 0"))).message).toBe("Division by zero");
-    expect(await value("d / 0")).toBe(Infinity);
-  });
-
-  test("canonical null relations", async () => {
-    const options = { useCanonicalNullRelations: true };
-    expect(await value("i = null", nulls, options)).toBe(null);
-    expect(await value("i < 1", nulls, options)).toBe(null);
-    expect(await value("not (i < 1)", nulls, options)).toBe(null);
-    expect(await value("is_null(i)", nulls, options)).toBe(true);
-    expect(await select(nulls, "k from [//t] where i < 1", options)).toEqual([]);
-    expect(await select(nulls, "k from [//t] where i < 1")).toEqual([{ k: 1n }]);
-  });
-
-  test("three-valued AND and OR", async () => {
-    expect(await value("f and null")).toBe(null);
-    expect(await value("not f and null")).toBe(false);
-    expect(await value("f or null")).toBe(true);
-    expect(await value("not f or null")).toBe(null);
-    expect(await select(one, "k from [//t] where f and null")).toEqual([]);
-  });
-
-  test("[tables 165] the remainder has the sign of the dividend", async () => {
-    expect(await value("-17 % 5")).toBe(-2n);
-    expect(await value("17 % -5")).toBe(2n);
-    expect(await value("-17 / 5")).toBe(-3n);
-    expect(await value("(i - 12) % 5")).toBe(-2n);
-  });
-
-  test("integers wrap at 64 bits", async () => {
-    expect(await value("i - 9223372036854775807")).toBe(9223372036854775804n);
-    expect(await value("u * 18446744073709551615u")).toBe(18446744073709551609n);
-    expect(await value("-9223372036854775808")).toBe(-9223372036854775808n);
-    expect(await value("i - i + 9223372036854775807 + 1")).toBe(-9223372036854775808n);
-    expect(await value("-u")).toBe(18446744073709551609n);
-    expect(await value("~i")).toBe(4n);
-    expect(await value("u << 62")).toBe(13835058055282163712n);
-    expect(await value("i >> 1")).toBe(-3n);
-    expect(await value("u & 3 | 8")).toBe(11n);
-  });
-
-  test("[tables 166] numeric types do not mix, literals fit in", async () => {
-    const error = await failure(value("i + u"));
-    expect(error.message).toBe('Type mismatch in expression "i + u": expected "int64", got "uint64"');
-    expect(error.attributes.get("lhs_source")).toBe("i");
-    expect(error.attributes.get("rhs_source")).toBe("u");
-    expect((await failure(value("i = u"))).attributes.get("rhs_source")).toBe("u");
-    expect(await value("u + 1")).toBe(8n);
-    expect(await value("d + 1")).toBe(3.5);
-    expect(await value("u = 7")).toBe(true);
-    expect(await value("int64(u) + i")).toBe(2n);
-    for (const text of ["u = -1", "u + -1", "u in (-1)", "i + 1.5", "s + 1", "f + f", "i and f", "not i", "-s", "1 || 's'"]) {
-      await failure(value(text));
-    }
-    expect((await failure(select(one, "k from [//t] where i"))).message).toMatch(/^Type mismatch in expression/);
-  });
-
-  test("[tables 167] IN, BETWEEN, LIKE, CASE, TRANSFORM", async () => {
-    const cases: [string, unknown][] = [
-      ['(k, s) in ((1, "foo"), (2, "y"))', true],
-      ['(k, s) in ((1, "x"), (2, "foo"))', false],
-      ["i in (1, -5)", true],
-      ["i not in (1, -5)", false],
-      ["u in (7)", true],
-      ["i between -5 and 0", true],
-      ["i not between -5 and 0", false],
-      ["(k, i) between (1) and (1, -6)", false],
-      ["(k, i) between (1, -5) and (1)", true],
-      ["i between (-10 and -6, -5 and 3)", true],
-      ["(k, i) > (1, -6)", true],
-      ["(k, i) <= (1, -6)", false],
-      ["(k, i) != (1, -5)", false],
-      ["s like 'f%'", true],
-      ["s like '%o'", true],
-      ["s like 'f__'", true],
-      ["s like 'f_'", false],
-      ["s like '%'", true],
-      ["s not like 'F%'", true],
-      ["s ilike 'F%O'", true],
-      ["'50%' like '50\\\\%'", true],
-      ["'50x' like '50\\\\%'", false],
-      ["'50%' like '50!%' escape '!'", true],
-      ["'50x' like '50!%' escape '!'", false],
-      ["s rlike 'o+$'", true],
-      ["s regexp '^o'", false],
-      ["case when i > 0 then 'p' when i < 0 then 'n' else 'z' end", "n"],
-      ["case s when 'bar' then 1 when 'foo' then 2 end", 2n],
-      ["case s when 'bar' then 1 end", null],
-      ['transform(s, ("bar", "foo"), (1, 2))', 2n],
-      ['transform(i, (1), (2), 9)', 9n],
-      ['transform((k, s), ((1, "foo")), ("yes"))', "yes"],
-      ["s || '-' || s", "foo-foo"],
-    ];
-    for (const [text, expected] of cases) {
-      expect([text, await value(text)]).toEqual([text, expected]);
-    }
-    expect((await failure(value("x = 1"))).code).toBe(324);
-    expect((await failure(value("s like 'a!' escape '!'"))).message).toMatch(/Incomplete escape/);
-    expect((await failure(value("(k, s) in ((1, 2))"))).message).toBe("Types mismatch in tuple");
-    expect((await failure(value("(k, s) in (1)"))).message).toBe("Arguments size mismatch in tuple");
-    expect((await failure(value("s rlike '('"))).message).toMatch(/regular expression/);
-  });
-
-  test("[tables 168] bounds out of order and overlapping ranges", async () => {
-    const table = queue(1, 1);
-    expect((await failure(select(table, "* from [//q] where [$row_index] between 5 and 3"))).message).toBe(
-      "Lower bound is greater than upper",
-    );
-    expect((await failure(select(table, "* from [//q] where key between (1 and 3, 2 and 5)"))).message).toBe(
-      "Ranges are not disjoint",
-    );
-  });
-
-  test("[tables 169] unknown columns and functions, aliases used twice", async () => {
-    expect((await failure(value("nope"))).message).toBe('Undefined reference "nope"');
-    expect((await failure(value("nope(1)"))).message).toBe('Undefined function "nope"');
-    expect((await failure(select(one, "i as z, u as z from [//t]"))).message).toBe('Alias "z" has been already used');
-    expect((await failure(select(one, "q.i from [//t] as t"))).message).toBe('Undefined reference "q.i"');
-  });
-
-  test("aliases are known everywhere", async () => {
-    expect(await select(one, "(i as n) + 1 as m, m * 2 as o from [//t] where n < 0")).toEqual([{ m: -4n, o: -8n }]);
-    expect(await select(one, "i + 1 as i from [//t]")).toEqual([{ i: -4n }]);
-    expect(await select(one, "t.i from [//t] as t")).toEqual([{ "t.i": -5n }]);
-    const cyclic = await failure(select(one, "p + 1 as q, q + 1 as p from [//t]"));
-    expect(cyclic.message).toBe('Undefined reference "q"');
-  });
-
-  test("aliases cannot make a small query huge", async () => {
-    const items = Array.from({ length: 40 }, (_, index) => `a${index} + a${index} as a${index + 1}`);
-    const error = await failure(select(one, `i as a0, ${items.join(", ")} from [//t]`));
-    expect(error.code).toBe(1711);
   });
 });
 
@@ -419,7 +266,10 @@ describe("limits", () => {
   });
 
   test("statistics count rows and weights", async () => {
-    const { statistics } = await runQuery(queue(1, 4), "value from [//q] where [$tablet_index] = 0 and [$row_index] >= 2");
+    const { statistics } = await runQuery(
+      queue(1, 4),
+      "value from [//q] where [$tablet_index] = 0 and [$row_index] >= 2",
+    );
     expect(statistics).toMatchObject({ rowsRead: 2, rowsWritten: 2, dataWeightRead: 2 * (1 + 8 + 8 + 2) });
     expect(statisticsToYson(statistics).get("rows_read")).toBe(2n);
   });

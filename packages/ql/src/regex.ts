@@ -45,7 +45,8 @@ export function escapeRegex(text: string): string {
     if (character === "\0") {
       result += "\\x00";
     } else {
-      result += /[A-Za-z0-9_]/.test(character) || character.charCodeAt(0) >= 0x80 ? character : `\\${character}`;
+      result +=
+        /[A-Za-z0-9_]/.test(character) || character.charCodeAt(0) >= 0x80 ? character : `\\${character}`;
     }
   }
   return result;

@@ -40,7 +40,10 @@ export class TopRows {
   }
 
   /** Offers a row by its keys; `makeEntry` is called only when it is kept, to copy what must outlive the batch. */
-  offer(keys: readonly RowValue[], makeEntry: () => { keys: readonly RowValue[]; row: readonly RowValue[] }): void {
+  offer(
+    keys: readonly RowValue[],
+    makeEntry: () => { keys: readonly RowValue[]; row: readonly RowValue[] },
+  ): void {
     const sequence = this.#sequence;
     this.#sequence += 1;
     const worst = this.#heap[0];

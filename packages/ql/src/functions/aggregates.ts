@@ -31,13 +31,25 @@ const value: TypeVariable = { name: "V", types: valueTypes };
 
 const aggregates: ReadonlyMap<string, AggregateDefinition> = new Map<string, AggregateDefinition>([
   ["sum", { signature: signature([number], number), create: (_types, result) => () => new Sum(result) }],
-  ["min", { signature: signature([comparable], comparable), create: (types) => () => new Extreme(types, -1) }],
+  [
+    "min",
+    { signature: signature([comparable], comparable), create: (types) => () => new Extreme(types, -1) },
+  ],
   ["max", { signature: signature([comparable], comparable), create: (types) => () => new Extreme(types, 1) }],
-  ["argmin", { signature: signature([value, comparable], value), create: (types) => () => new ExtremeBy(types, -1) }],
-  ["argmax", { signature: signature([value, comparable], value), create: (types) => () => new ExtremeBy(types, 1) }],
+  [
+    "argmin",
+    { signature: signature([value, comparable], value), create: (types) => () => new ExtremeBy(types, -1) },
+  ],
+  [
+    "argmax",
+    { signature: signature([value, comparable], value), create: (types) => () => new ExtremeBy(types, 1) },
+  ],
   ["avg", { signature: signature([numericTypes], "double"), create: () => () => new Average() }],
   ["first", { signature: signature([value], value), create: () => () => new First() }],
-  ["cardinality", { signature: signature([comparableTypes], "uint64"), create: () => () => new DistinctCounter() }],
+  [
+    "cardinality",
+    { signature: signature([comparableTypes], "uint64"), create: () => () => new DistinctCounter() },
+  ],
   [
     "array_agg",
     { signature: signature([valueTypes, booleanType], "any"), create: (types) => () => new ArrayOf(types) },

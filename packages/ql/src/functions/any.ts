@@ -17,7 +17,10 @@ export const anyFunctions: Readonly<Record<string, FunctionDefinition>> = {
   ...getters(["int64", "uint64", "double", "boolean", "string", "any"]),
   to_any: {
     signature: signature([valueTypes], "any"),
-    prepare: ([type = "any"]) => (values) => toAny(values[0] ?? null, type),
+    prepare:
+      ([type = "any"]) =>
+      (values) =>
+        toAny(values[0] ?? null, type),
   },
   yson_string_to_any: {
     signature: signature(["string"], "any"),
@@ -42,10 +45,12 @@ export const anyFunctions: Readonly<Record<string, FunctionDefinition>> = {
   },
   list_contains: {
     signature: signature(["any", scalarTypes], "boolean"),
-    prepare: ([, type = "any"]) => (values) => {
-      const wanted = toYson(values[1] ?? null, type);
-      return decodeList(values[0], "list_contains").some((item) => sameYsonScalar(item, wanted));
-    },
+    prepare:
+      ([, type = "any"]) =>
+      (values) => {
+        const wanted = toYson(values[1] ?? null, type);
+        return decodeList(values[0], "list_contains").some((item) => sameYsonScalar(item, wanted));
+      },
   },
   list_has_intersection: {
     signature: signature(["any", "any"], "boolean"),
@@ -62,7 +67,8 @@ export const anyFunctions: Readonly<Record<string, FunctionDefinition>> = {
   make_list: {
     signature: signature([], "any", { slot: valueTypes, each: true }),
     takesNulls: true,
-    prepare: (types) => (values) => encode(values.map((value, index) => toYson(value, types[index] ?? "any"))),
+    prepare: (types) => (values) =>
+      encode(values.map((value, index) => toYson(value, types[index] ?? "any"))),
   },
   make_entity: {
     signature: signature([], "any"),
@@ -116,16 +122,21 @@ function scalarKey(value: YsonValue): unknown {
 
 function makeMapBody(types: readonly PhysicalType[]): FunctionBody {
   if (types.length % 2 !== 0) {
-    throw new YtError(`Wrong number of arguments to function "make_map": expected an even number, got ${types.length}`);
+    throw new YtError(
+      `Wrong number of arguments to function "make_map": expected an even number, got ${types.length}`,
+    );
   }
   return (values) => {
     const map = new Map<string, YsonValue>();
     for (let index = 0; index + 1 < values.length; index += 2) {
       const key = values[index];
       if (!(key instanceof Uint8Array)) {
-        throw new YtError(`Invalid type of key in "make_map": expected "string", got "${types[index] ?? "null"}"`, {
-          attributes: mapOf({ argument_index: BigInt(index + 1) }),
-        });
+        throw new YtError(
+          `Invalid type of key in "make_map": expected "string", got "${types[index] ?? "null"}"`,
+          {
+            attributes: mapOf({ argument_index: BigInt(index + 1) }),
+          },
+        );
       }
       map.set(bytesToString(key), toYson(values[index + 1] ?? null, types[index + 1] ?? "any"));
     }
@@ -215,8 +226,10 @@ function splitPath(path: string): { name: string; attribute: boolean }[] {
   }
   const steps: { name: string; attribute: boolean }[] = [];
   for (const match of path.matchAll(/\/(@?)((?:\\x[0-9A-Fa-f]{2}|\\.|[^\\/])*)/g)) {
-    const name = (match[2] ?? "").replace(/\\(?:x([0-9A-Fa-f]{2})|(.))/g, (_, hex?: string, other?: string) =>
-      hex === undefined ? (other ?? "") : String.fromCharCode(Number.parseInt(hex, 16)),
+    const name = (match[2] ?? "").replace(
+      /\\(?:x([0-9A-Fa-f]{2})|(.))/g,
+      (_, hex?: string, other?: string) =>
+        hex === undefined ? (other ?? "") : String.fromCharCode(Number.parseInt(hex, 16)),
     );
     steps.push({ name, attribute: match[1] === "@" });
   }

@@ -49,7 +49,7 @@ describe("functions", () => {
   test("[tables 6] farm_hash in a query", () => {
     check([
       ['farm_hash("foo")', 7945198393224481366n],
-      ['farm_hash(i, u, f, s)', 0x5f90424776524127n],
+      ["farm_hash(i, u, f, s)", 0x5f90424776524127n],
       ["farm_hash(null)", 3315701238936582721n],
       ["farm_hash()", 0xdeadc0den],
       ["farm_hash(n, 7u)", 0xf03df45b1975b535n],
@@ -110,11 +110,19 @@ describe("functions", () => {
       ["is_finite(d / 0)", false],
       ["floor(d) + ceil(d) + round(d) + sqrt(4.0)", 10],
     ]);
-    for (const text of ["parse_int64('x')", "parse_int64('9223372036854775808')", "parse_uint64('-1')", "parse_double('')", "int64(x)"]) {
+    for (const text of [
+      "parse_int64('x')",
+      "parse_int64('9223372036854775808')",
+      "parse_uint64('-1')",
+      "parse_double('')",
+      "int64(x)",
+    ]) {
       message(text);
     }
     expect(message("length(s, s)")).toBe('Wrong number of arguments to function "length": expected 1, got 2');
-    expect(message("length(i)")).toBe('Wrong type for argument 1 to function "length": expected "string", got "int64"');
+    expect(message("length(i)")).toBe(
+      'Wrong type for argument 1 to function "length": expected "string", got "int64"',
+    );
     expect(message("if(f, 1, 's')")).toMatch(/^Wrong type for argument 3 to function "if"/);
   });
 
@@ -144,7 +152,12 @@ describe("functions", () => {
   test("making and looking into any", () => {
     check([
       ["to_any(u)", { any: "11u" }],
-      ["make_list(i, u, s, n, x)", { any: '[-7;11u;"xy";#;<"q"=1;>{"a"={"b"=3;"c"="t";"l"=[1;2u;"z";#;];};"u"=5u;"d"=1.5;"t"=%true;"e"=#;};]' }],
+      [
+        "make_list(i, u, s, n, x)",
+        {
+          any: '[-7;11u;"xy";#;<"q"=1;>{"a"={"b"=3;"c"="t";"l"=[1;2u;"z";#;];};"u"=5u;"d"=1.5;"t"=%true;"e"=#;};]',
+        },
+      ],
       ["make_map('a', 1, 'b', make_list())", { any: '{"a"=1;"b"=[];}' }],
       ["make_entity()", { any: "#" }],
       ["yson_string_to_any('{a=1}')", { any: '{"a"=1;}' }],
@@ -191,7 +204,10 @@ describe("functions", () => {
       [`timestamp_floor_year(${moment})`, 1672531200n],
       [`timestamp_floor_day_tz(${moment}, 'Europe/Moscow')`, 1699995600n],
       ["timestamp_floor_day(-1)", -86400n],
-      [`format_timestamp(${moment}, '%Y-%m-%dT%H:%M:%S %a %j %s %%')`, "2023-11-14T22:13:20 Tue 318 1700000000 %"],
+      [
+        `format_timestamp(${moment}, '%Y-%m-%dT%H:%M:%S %a %j %s %%')`,
+        "2023-11-14T22:13:20 Tue 318 1700000000 %",
+      ],
       [`format_timestamp(${moment}, '%F %T %V %G')`, "2023-11-14 22:13:20 46 2023"],
       [`format_timestamp_tz(${moment}, '%H %z', 'Asia/Kolkata')`, "03 +0530"],
       ["format_timestamp(try_get_int64(x, '/none'), '%Y')", null],

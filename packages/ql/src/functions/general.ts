@@ -3,7 +3,7 @@
  *
  * Specified in: yt/yt/library/query/base/builtin_function_registry.cpp, functions.cpp.
  */
-import { isMap, Uint64, bare, YtError } from "@qyt/base";
+import { bare, isMap, Uint64, YtError } from "@qyt/base";
 import { farmHash, type PhysicalType, type RowValue } from "@qyt/schema";
 import { parseYson, stringToBytes } from "@qyt/yson";
 import { wrapFor } from "../arithmetic.ts";
@@ -26,7 +26,8 @@ export const generalFunctions: Readonly<Record<string, FunctionDefinition>> = {
   if: {
     signature: signature(["boolean", anyType, anyType], anyType),
     takesNulls: true,
-    prepare: () => (values) => (values[0] === null ? null : (values[0] === true ? values[1] : values[2]) ?? null),
+    prepare: () => (values) =>
+      values[0] === null ? null : ((values[0] === true ? values[1] : values[2]) ?? null),
   },
   if_null: {
     signature: signature([anyType, anyType], anyType),
@@ -91,7 +92,10 @@ export const generalFunctions: Readonly<Record<string, FunctionDefinition>> = {
 };
 
 function mathFunction(apply: (value: number) => number): FunctionDefinition {
-  return { signature: signature(["double"], "double"), prepare: () => (values) => apply(asNumber(values[0])) };
+  return {
+    signature: signature(["double"], "double"),
+    prepare: () => (values) => apply(asNumber(values[0])),
+  };
 }
 
 /** As `std::round` does. */

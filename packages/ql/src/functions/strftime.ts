@@ -89,7 +89,10 @@ export function formatTime(seconds: number, format: string, offset: number, zone
   const date = new Date((seconds + offset) * 1000);
   const context = { seconds, offset, zone };
   const expanded = format.replace(/%([DFRTrcxX%])/g, (text, letter: string) => composed[letter] ?? text);
-  const result = expanded.replace(/%([\s\S])/g, (text, letter: string) => fields[letter]?.(date, context) ?? text);
+  const result = expanded.replace(
+    /%([\s\S])/g,
+    (text, letter: string) => fields[letter]?.(date, context) ?? text,
+  );
   if (result.length > maxLength) {
     throw new YtError("Format string is too long");
   }

@@ -126,7 +126,9 @@ function parseFailure(text: string, type: string): YtError {
 }
 
 /** A body that compiles its first argument once for as long as it stays the same. */
-function regexBody(apply: (regex: Regex, values: Parameters<FunctionBody>[0]) => ReturnType<FunctionBody>): FunctionBody {
+function regexBody(
+  apply: (regex: Regex, values: Parameters<FunctionBody>[0]) => ReturnType<FunctionBody>,
+): FunctionBody {
   let pattern: string | undefined;
   let compiled: Regex | undefined;
   return (values) => {

@@ -99,9 +99,19 @@ const maxFormats = 512;
 /** Seconds that a zone's clock is ahead of UTC at a moment. @throws YtError for an unknown zone */
 function offsetOf(zone: string, seconds: number): number {
   const moment = new Date(seconds * 1000);
-  const parts = new Map(formatOf(zone).formatToParts(moment).map((part) => [part.type, part.value]));
+  const parts = new Map(
+    formatOf(zone)
+      .formatToParts(moment)
+      .map((part) => [part.type, part.value]),
+  );
   const field = (name: Intl.DateTimeFormatPartTypes): number => Number(parts.get(name));
-  const local = Date.UTC(field("year"), field("month") - 1, field("day"), field("hour") % 24, field("minute"));
+  const local = Date.UTC(
+    field("year"),
+    field("month") - 1,
+    field("day"),
+    field("hour") % 24,
+    field("minute"),
+  );
   return (local + field("second") * 1000) / 1000 - seconds;
 }
 

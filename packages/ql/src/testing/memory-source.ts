@@ -84,12 +84,18 @@ export interface QueryResult {
   readonly statistics: QueryStatistics;
 }
 
-export async function runQuery(table: MemoryTable, text: string, options: QueryOptions = {}): Promise<QueryResult> {
+export async function runQuery(
+  table: MemoryTable,
+  text: string,
+  options: QueryOptions = {},
+): Promise<QueryResult> {
   const plan = prepareQuery(parseQuery(text, options), table.schema, options);
   const rows: Record<string, PlainValue>[] = [];
   const statistics = await executeQuery(plan, table, (row) => {
     rows.push(
-      Object.fromEntries(plan.outputColumns.map((column, index) => [column.name, toPlain(row[index] ?? null)])),
+      Object.fromEntries(
+        plan.outputColumns.map((column, index) => [column.name, toPlain(row[index] ?? null)]),
+      ),
     );
   });
   return { rows, plan, statistics };
