@@ -69,18 +69,23 @@ export function replyError(
   for (const name of ["Content-Encoding", "Vary", "Trailer", "X-YT-Framing", "Content-Disposition"]) {
     delete headers[name];
   }
-  Object.assign(headers, errorHeaders(error, format));
+  const body = writeStructured(errorToYson(shallow(error, maxInnerErrorDepth)), format);
+  Object.assign(headers, errorHeaders(error, format, body.length));
   headers["Content-Type"] = mimeOf(format);
   if (failure.retryAfter !== undefined) {
     headers["Retry-After"] = String(failure.retryAfter);
   }
-  exchange.reply(failure.status, writeStructured(errorToYson(shallow(error, maxInnerErrorDepth)), format));
+  exchange.reply(failure.status, body);
 }
 
-/** The four fields of an error, as headers or trailers. */
-export function errorHeaders(error: YtError, format: DataFormat = jsonFormat): Record<string, string> {
+/** The four fields of an error, as headers or trailers. `bodyBytes`: its length in full, if known. */
+export function errorHeaders(
+  error: YtError,
+  format: DataFormat = jsonFormat,
+  bodyBytes = 0,
+): Record<string, string> {
   return {
-    "X-YT-Error": writeErrorHeader(error, format),
+    "X-YT-Error": writeErrorHeader(error, format, bodyBytes),
     "X-YT-Error-Content-Type": mimeOf(format),
     "X-YT-Response-Code": String(error.code),
     "X-YT-Response-Message": escapeHeaderValue(error.message.slice(0, maxMessageHeaderLength)),
@@ -98,10 +103,10 @@ export function errorForBody(error: YtError): Buffer {
   ]);
 }
 
-function writeErrorHeader(error: YtError, format: DataFormat): string {
+function writeErrorHeader(error: YtError, format: DataFormat, bodyBytes: number): string {
   const whole = shallow(error, maxInnerErrorDepth);
   let text = "";
-  for (const shorten of reductions) {
+  for (const shorten of bodyBytes > maxErrorHeaderLength ? reductions.slice(1) : reductions) {
     text = writeForHeader(errorToYson(shorten(whole)), format);
     if (text.length <= maxErrorHeaderLength) {
       break;

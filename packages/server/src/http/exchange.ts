@@ -189,6 +189,10 @@ export class Exchange {
     for (const callback of this.#onClosed ?? []) {
       callback();
     }
+    if (this.context.isClosing()) {
+      // A reply that began before the server was told to close has left its connection open.
+      this.message.socket.destroySoon();
+    }
     this.#report(isAborted);
   }
 

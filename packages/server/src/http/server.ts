@@ -85,11 +85,15 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     isOriginAllowed: options.isOriginAllowed ?? (() => true),
   };
   const nextRequestId = createRequestIds();
+  const connections = new Connections();
+  server.on("connection", (socket) => connections.add(socket));
   const serve = (message: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     const requestId = nextRequestId();
     const traceparent = message.headers.traceparent;
     const traceId = (typeof traceparent === "string" ? traceIdOf(traceparent) : undefined) ?? requestId;
     const exchange = new Exchange(exchanges, message, response, { requestId, traceId });
+    connections.begin(message.socket);
+    exchange.onClosed(() => connections.end(message.socket));
     serveExchange(router, exchange, expectsContinue);
   };
   server.on("request", (message, response) => serve(message, response, false));
@@ -104,7 +108,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     port,
     async close(graceMs) {
       isClosing = true;
-      await closeServer(server, clock, graceMs);
+      await closeServer(server, connections, clock, graceMs);
     },
   };
 }
@@ -201,13 +205,45 @@ function rejectMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }
 
-function closeServer(server: Server, clock: Clock, graceMs: number): Promise<void> {
+/**
+ * The open connections and how many requests are under way on each. Node's own notion of an idle connection
+ * leaves out those that have not sent anything yet: browsers and SDKs open them ahead of time.
+ */
+class Connections {
+  readonly #requests = new Map<Socket, number>();
+
+  add(socket: Socket): void {
+    this.#requests.set(socket, 0);
+    socket.once("close", () => this.#requests.delete(socket));
+  }
+
+  begin(socket: Socket): void {
+    this.#requests.set(socket, (this.#requests.get(socket) ?? 0) + 1);
+  }
+
+  end(socket: Socket): void {
+    const count = this.#requests.get(socket);
+    if (count !== undefined) {
+      this.#requests.set(socket, count - 1);
+    }
+  }
+
+  closeIdle(): void {
+    for (const [socket, count] of this.#requests) {
+      if (count === 0) {
+        socket.destroySoon();
+      }
+    }
+  }
+}
+
+function closeServer(server: Server, connections: Connections, clock: Clock, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = clock.after(graceMs, () => server.closeAllConnections());
     server.close(() => {
       timer.cancel();
       resolve();
     });
-    server.closeIdleConnections();
+    connections.closeIdle();
   });
 }

@@ -1,13 +1,33 @@
 /** The protocol over a real socket: streamed replies, framing, encodings of streams. */
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { decompress } from "@bokuweb/zstd-wasm";
-import { emptyMap, mapOf, YtError } from "@qyt/base";
+import { type Clock, emptyMap, mapOf, systemClock, YtError } from "@qyt/base";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Harness, startHarness } from "./testing/harness.ts";
 
+const keepAliveFrameMs = 5_000;
 let http: Harness;
+let onSilence: (() => void) | undefined;
+
+/** Time stands still, but for keep-alive frames, whose time comes at once when a test asks for it. */
+const clock: Clock = {
+  ...systemClock,
+  after(delayMs, callback) {
+    const hook = onSilence;
+    if (delayMs !== keepAliveFrameMs || hook === undefined) {
+      return { cancel() {} };
+    }
+    const handle = setImmediate(() => {
+      hook();
+      callback();
+    });
+    return { cancel: () => clearImmediate(handle) };
+  },
+};
+
 beforeEach(async () => {
-  http = await startHarness({ keepAliveFrameMs: 20 });
+  onSilence = undefined;
+  http = await startHarness({ keepAliveFrameMs, clock });
 });
 afterEach(async () => {
   await http.close();
@@ -147,8 +167,14 @@ test("or is dumped into the body if the client asked for it", async () => {
 
 test("a framed reply tells that it is alive, even before its first data", async () => {
   const { opened, open } = gate();
+  let silences = 0;
+  onSilence = () => {
+    silences++;
+    if (silences === 3) {
+      open();
+    }
+  };
   serveStream("read_table", () => chunksOf(opened, "data"));
-  setTimeout(open, 90);
   const reply = await http.call("/api/v4/read_table?path=//t", { headers: { "X-YT-Accept-Framing": "1" } });
   expect(reply.body[0]).toBe(0x02);
   const data = reply.body.filter((_, i) => i >= reply.body.indexOf(0x01));

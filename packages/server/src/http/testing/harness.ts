@@ -1,5 +1,5 @@
 /** For the tests of this folder: a scripted driver behind a real socket, and a client that hides nothing. */
-import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { Agent, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http";
 import { connect } from "node:net";
 import { mapOf, systemClock, type YsonValue, YtError } from "@qyt/base";
 import { pino } from "pino";
@@ -114,7 +114,7 @@ export interface Reply {
 
 export interface Call {
   readonly method?: string;
-  readonly headers?: Record<string, string | readonly string[]>;
+  readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Buffer;
 }
 
