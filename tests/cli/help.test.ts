@@ -1,0 +1,47 @@
+import { readFile } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { qyt } from "./qyt.ts";
+
+describe("qyt", () => {
+  it("prints its version", async () => {
+    const { version } = JSON.parse(
+      await readFile(new URL("../../packages/cli/package.json", import.meta.url), "utf8"),
+    ) as { version: string };
+    expect(await qyt(["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+  });
+
+  it("shows its commands with an example", async () => {
+    const { code, stdout } = await qyt(["--help"]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ {2}up /m);
+    expect(stdout).toMatch(/^ {2}check /m);
+    expect(stdout).toContain("qyt up --cluster pythia --cluster freud");
+  });
+
+  it("shows the options of up with examples", async () => {
+    const { code, stdout } = await qyt(["up", "--help"]);
+    expect(code).toBe(0);
+    for (const option of [
+      "--data-dir <dir>",
+      "--cluster <name[=host:port]>",
+      "--config <file>",
+      "--log-level <level>",
+    ]) {
+      expect(stdout).toContain(option);
+    }
+    expect(stdout).toContain("qyt up --config qyt.yson");
+  });
+
+  it.each([
+    [["down"], /unknown command 'down'/],
+    [["up", "--claster", "a"], /unknown option '--claster'\n\(Did you mean --cluster\?\)/],
+    [["up", "--cluster", "a=0.0.0.0:8000"], /^qyt: Cluster a cannot listen on 0\.0\.0\.0:8000: .*\n$/],
+    [["up", "--log-level", "loud"], /^qyt: "loud" is not a log level: .*\n$/],
+    [["up", "--config", "/nowhere/qyt.yson"], /^qyt: Cannot read the configuration file: .*\n$/],
+    [["check", "/nowhere"], /^qyt: There is no data directory of a cluster at "\/nowhere"\n$/],
+  ])("qyt %j: says what is wrong on stderr and exits with 1", async (args, message) => {
+    const { code, stdout, stderr } = await qyt(args);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(message);
+  });
+});
