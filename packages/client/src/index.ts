@@ -1,1 +1,23 @@
-export {};
+/** `@qyt/client`: a client of any YTsaurus HTTP proxy. */
+export {
+  type CommandOptions,
+  createClient,
+  type PathInput,
+  type ProducerSession,
+  type PullOptions,
+  type Registration,
+  type TransactionalOptions,
+  YtClient,
+} from "./client.ts";
+export { type Call, isRetriable, readAll, readChunks, Requester } from "./core.ts";
+export {
+  type ClientOptions,
+  defaultRequestTimeoutMs,
+  defaultRetryPolicy,
+  proxyUrl,
+  type ResolvedOptions,
+  type RetryPolicy,
+  resolveOptions,
+} from "./options.ts";
+export { decodeRows, encodeRows, type RowInput, type RowObject } from "./rows.ts";
+export { type Transport, type TransportRequest, type TransportResponse, undiciTransport } from "./transport.ts";

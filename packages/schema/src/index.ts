@@ -53,6 +53,7 @@ export {
   integerRangeOf,
   isLogicalType,
   type LogicalType,
+  logicalTypeNames,
   logicalTypeFromV3Name,
   logicalTypeToV3Name,
   type PhysicalType,

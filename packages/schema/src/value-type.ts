@@ -45,6 +45,9 @@ const physicalTypes = {
 /** The name of a simple type as the field `type` of a column (version 1) has it. */
 export type LogicalType = keyof typeof physicalTypes;
 
+/** All names of simple types of version 1. */
+export const logicalTypeNames: readonly string[] = Object.keys(physicalTypes);
+
 /** Whether the text names a simple type of version 1. */
 export function isLogicalType(name: string): name is LogicalType {
   return Object.hasOwn(physicalTypes, name);

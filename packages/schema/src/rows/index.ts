@@ -19,6 +19,7 @@ export {
   noTabletIndex,
   rowWeight,
   skipCell,
+  writeCell,
 } from "./encoded-rows.ts";
 export { EncodedRowsBuilder, type EncodedRowsBuilderOptions } from "./encoded-rows-builder.ts";
 export { RowBlock } from "./row-block.ts";
@@ -33,3 +34,4 @@ export {
   schemalessRowToYson,
 } from "./schemaless-rows.ts";
 export { type TypeConversion, typeConversionOf } from "./type-conversion.ts";
+export { RowOutput } from "./row-output.ts";

@@ -1,0 +1,533 @@
+/**
+ * A client of one YTsaurus HTTP proxy: typed commands over `Requester`. Works against qyt and against
+ * a real cluster. Each method is one command of the HTTP API v4; its documentation there is valid.
+ */
+import { isMap, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { type Call, Requester, readChunks } from "./core.ts";
+import { type ClientOptions, resolveOptions } from "./options.ts";
+import { decodeRows, encodeRows, type RowInput } from "./rows.ts";
+
+/** A path: text, possibly rich (`<cluster=freud>//tmp/q`), or a YSON string with attributes. */
+export type PathInput = YsonValue;
+
+/** Options every command takes. */
+export interface CommandOptions {
+  readonly signal?: AbortSignal;
+  /** How long one attempt may take, in milliseconds. */
+  readonly timeoutMs?: number;
+}
+
+export interface TransactionalOptions extends CommandOptions {
+  readonly transactionId?: string;
+}
+
+type Parameters = Readonly<Record<string, YsonValue | undefined>>;
+
+export interface PullOptions extends CommandOptions {
+  readonly maxRowCount?: bigint;
+  /** In bytes of data weight. */
+  readonly maxDataWeight?: bigint;
+  readonly replicaConsistency?: "none" | "sync";
+}
+
+export interface Registration {
+  readonly queue: { readonly cluster: string; readonly path: string };
+  readonly consumer: { readonly cluster: string; readonly path: string };
+  readonly vital: boolean;
+  readonly partitions: readonly bigint[] | null;
+}
+
+export interface ProducerSession {
+  readonly epoch: bigint;
+  readonly sequenceNumber: bigint;
+  readonly userMeta: YsonValue;
+}
+
+export class YtClient {
+  readonly requester: Requester;
+
+  constructor(options: ClientOptions) {
+    this.requester = new Requester(resolveOptions(options));
+  }
+
+  /** Closes the connections. A transport handed in stays open. */
+  async close(): Promise<void> {
+    if (this.requester.options.ownsTransport) {
+      await this.requester.options.transport.close();
+    }
+  }
+
+  /** Any command that has no method here: structured answer, parameters as given. */
+  async execute(
+    command: string,
+    parameters: Parameters,
+    options: CommandOptions & { readonly method?: Call["method"]; readonly body?: Uint8Array } = {},
+  ): Promise<YsonValue | undefined> {
+    const method = options.method ?? (options.body === undefined ? "POST" : "PUT");
+    return this.requester.receiveValue({
+      command,
+      method,
+      parameters,
+      isVolatile: method !== "GET",
+      ...withoutMethod(options),
+    });
+  }
+
+  // Cypress
+
+  async get(
+    path: PathInput,
+    options: TransactionalOptions & { readonly attributes?: readonly string[] } = {},
+  ): Promise<YsonValue> {
+    const result = await this.#read("get", { path, attributes: options.attributes, ...transaction(options) }, options);
+    return field(result, "value");
+  }
+
+  async list(
+    path: PathInput,
+    options: TransactionalOptions & { readonly attributes?: readonly string[] } = {},
+  ): Promise<YsonValue> {
+    const result = await this.#read("list", { path, attributes: options.attributes, ...transaction(options) }, options);
+    return field(result, "value");
+  }
+
+  async exists(path: PathInput, options: TransactionalOptions = {}): Promise<boolean> {
+    return field(await this.#read("exists", { path, ...transaction(options) }, options), "value") === true;
+  }
+
+  async set(
+    path: PathInput,
+    value: Uint8Array,
+    options: TransactionalOptions & { readonly recursive?: boolean; readonly force?: boolean } = {},
+  ): Promise<void> {
+    await this.#write(
+      "set",
+      { path, input_format: "yson", recursive: options.recursive, force: options.force, ...transaction(options) },
+      options,
+      value,
+    );
+  }
+
+  /** Returns the id of the created node or object. */
+  async create(
+    type: string,
+    path: PathInput | undefined,
+    options: TransactionalOptions & {
+      readonly attributes?: YsonMap;
+      readonly recursive?: boolean;
+      readonly force?: boolean;
+      readonly ignoreExisting?: boolean;
+    } = {},
+  ): Promise<string> {
+    const result = await this.#write(
+      "create",
+      {
+        type,
+        path,
+        attributes: options.attributes,
+        recursive: options.recursive,
+        force: options.force,
+        ignore_existing: options.ignoreExisting,
+        ...transaction(options),
+      },
+      options,
+    );
+    return text(isMap(result) ? (result.get("node_id") ?? result.get("object_id")) : result);
+  }
+
+  async remove(
+    path: PathInput,
+    options: TransactionalOptions & { readonly recursive?: boolean; readonly force?: boolean } = {},
+  ): Promise<void> {
+    await this.#write(
+      "remove",
+      { path, recursive: options.recursive, force: options.force, ...transaction(options) },
+      options,
+    );
+  }
+
+  // Transactions
+
+  /** Starts a transaction; a tablet transaction lives on the proxy that started it. Timeout in milliseconds. */
+  async startTransaction(
+    options: CommandOptions & {
+      readonly type?: "master" | "tablet";
+      readonly transactionTimeoutMs?: number;
+      readonly parentId?: string;
+      readonly attributes?: YsonMap;
+    } = {},
+  ): Promise<string> {
+    const type = options.type ?? "master";
+    const result = await this.#write(
+      "start_transaction",
+      {
+        type,
+        sticky: type === "tablet" ? true : undefined,
+        timeout: options.transactionTimeoutMs === undefined ? undefined : BigInt(options.transactionTimeoutMs),
+        transaction_id: options.parentId,
+        attributes: options.attributes,
+      },
+      options,
+    );
+    return text(field(result, "transaction_id"));
+  }
+
+  async pingTransaction(transactionId: string, options: CommandOptions = {}): Promise<void> {
+    await this.#write("ping_transaction", { transaction_id: transactionId }, options);
+  }
+
+  async commitTransaction(transactionId: string, options: CommandOptions = {}): Promise<void> {
+    await this.#write("commit_transaction", { transaction_id: transactionId }, options);
+  }
+
+  async abortTransaction(transactionId: string, options: CommandOptions = {}): Promise<void> {
+    await this.#write("abort_transaction", { transaction_id: transactionId }, options);
+  }
+
+  async generateTimestamp(options: CommandOptions = {}): Promise<bigint> {
+    const value = field(await this.#read("generate_timestamp", {}, options), "timestamp");
+    return value instanceof Uint64 ? value.value : integer(value);
+  }
+
+  // Dynamic tables
+
+  async mountTable(path: PathInput, options: CommandOptions = {}): Promise<void> {
+    await this.#write("mount_table", { path }, options);
+  }
+
+  async unmountTable(path: PathInput, options: CommandOptions & { readonly force?: boolean } = {}): Promise<void> {
+    await this.#write("unmount_table", { path, force: options.force }, options);
+  }
+
+  async insertRows(
+    path: PathInput,
+    rows: RowInput,
+    options: TransactionalOptions & { readonly update?: boolean; readonly aggregate?: boolean } = {},
+  ): Promise<void> {
+    const { body, format } = encodeRows(rows);
+    await this.requester.receive({
+      command: "insert_rows",
+      method: "PUT",
+      isVolatile: false,
+      parameters: {
+        path,
+        input_format: format,
+        update: options.update,
+        aggregate: options.aggregate,
+        ...transaction(options),
+      },
+      body,
+      ...callOptions(options),
+    });
+  }
+
+  async deleteRows(path: PathInput, keys: RowInput, options: TransactionalOptions = {}): Promise<void> {
+    const { body, format } = encodeRows(keys);
+    await this.requester.receive({
+      command: "delete_rows",
+      method: "PUT",
+      isVolatile: false,
+      parameters: { path, input_format: format, ...transaction(options) },
+      body,
+      ...callOptions(options),
+    });
+  }
+
+  async lookupRows(
+    path: PathInput,
+    keys: RowInput,
+    options: TransactionalOptions & { readonly columnNames?: readonly string[]; readonly keepMissingRows?: boolean } = {},
+  ): Promise<(Record<string, unknown> | null)[]> {
+    const { body, format } = encodeRows(keys);
+    return decodeRows(
+      await this.requester.receive({
+        command: "lookup_rows",
+        method: "PUT",
+        isVolatile: false,
+        parameters: {
+          path,
+          input_format: format,
+          output_format: "yson",
+          column_names: options.columnNames,
+          keep_missing_rows: options.keepMissingRows,
+          ...transaction(options),
+        },
+        body,
+        ...callOptions(options),
+      }),
+    );
+  }
+
+  async selectRows(
+    query: string,
+    options: TransactionalOptions & { readonly parameters?: Parameters } = {},
+  ): Promise<Record<string, unknown>[]> {
+    return this.#readRows("select_rows", { query, ...options.parameters, ...transaction(options) }, options);
+  }
+
+  async trimRows(path: PathInput, tabletIndex: number, trimmedRowCount: bigint, options: CommandOptions = {}): Promise<void> {
+    await this.#write(
+      "trim_rows",
+      { path, tablet_index: BigInt(tabletIndex), trimmed_row_count: trimmedRowCount },
+      options,
+    );
+  }
+
+  /** One map a tablet: `total_row_count`, `trimmed_row_count`, `barrier_timestamp`, `last_write_timestamp`. */
+  async getTabletInfos(path: PathInput, tabletIndexes: readonly number[], options: CommandOptions = {}): Promise<YsonValue> {
+    const result = await this.#write(
+      "get_tablet_infos",
+      { path, tablet_indexes: tabletIndexes.map((index) => BigInt(index)) },
+      options,
+    );
+    return field(result, "tablets");
+  }
+
+  // Queues
+
+  async registerQueueConsumer(
+    queuePath: PathInput,
+    consumerPath: PathInput,
+    options: CommandOptions & { readonly vital: boolean; readonly partitions?: readonly bigint[] },
+  ): Promise<void> {
+    await this.#write(
+      "register_queue_consumer",
+      { queue_path: queuePath, consumer_path: consumerPath, vital: options.vital, partitions: options.partitions },
+      options,
+    );
+  }
+
+  async unregisterQueueConsumer(queuePath: PathInput, consumerPath: PathInput, options: CommandOptions = {}): Promise<void> {
+    await this.#write("unregister_queue_consumer", { queue_path: queuePath, consumer_path: consumerPath }, options);
+  }
+
+  async listQueueConsumerRegistrations(
+    options: CommandOptions & { readonly queuePath?: PathInput; readonly consumerPath?: PathInput } = {},
+  ): Promise<YsonValue> {
+    const result = await this.#read(
+      "list_queue_consumer_registrations",
+      { queue_path: options.queuePath, consumer_path: options.consumerPath },
+      options,
+    );
+    return result ?? [];
+  }
+
+  async pullQueue(
+    queuePath: PathInput,
+    offset: bigint,
+    partitionIndex: number,
+    options: PullOptions = {},
+  ): Promise<Record<string, unknown>[]> {
+    return this.#readRows(
+      "pull_queue",
+      { queue_path: queuePath, offset, partition_index: BigInt(partitionIndex), ...pullParameters(options) },
+      options,
+    );
+  }
+
+  /** With `offset` null the stored offset of the consumer is used. */
+  async pullQueueConsumer(
+    consumerPath: PathInput,
+    queuePath: PathInput,
+    offset: bigint | null,
+    partitionIndex: number,
+    options: PullOptions = {},
+  ): Promise<Record<string, unknown>[]> {
+    return this.#readRows(
+      "pull_queue_consumer",
+      {
+        consumer_path: consumerPath,
+        queue_path: queuePath,
+        offset,
+        partition_index: BigInt(partitionIndex),
+        ...pullParameters(options),
+      },
+      options,
+    );
+  }
+
+  async advanceQueueConsumer(
+    consumerPath: PathInput,
+    queuePath: PathInput,
+    partitionIndex: number,
+    offsets: { readonly oldOffset: bigint | null; readonly newOffset: bigint },
+    options: TransactionalOptions & { readonly clientSide?: boolean } = {},
+  ): Promise<void> {
+    await this.#write(
+      "advance_queue_consumer",
+      {
+        consumer_path: consumerPath,
+        queue_path: queuePath,
+        partition_index: BigInt(partitionIndex),
+        old_offset: offsets.oldOffset,
+        new_offset: offsets.newOffset,
+        client_side: options.clientSide,
+        ...transaction(options),
+      },
+      options,
+    );
+  }
+
+  async createQueueProducerSession(
+    producerPath: PathInput,
+    queuePath: PathInput,
+    sessionId: string,
+    options: CommandOptions & { readonly userMeta?: YsonValue } = {},
+  ): Promise<ProducerSession> {
+    const result = await this.#write(
+      "create_queue_producer_session",
+      { producer_path: producerPath, queue_path: queuePath, session_id: sessionId, user_meta: options.userMeta },
+      options,
+    );
+    return {
+      epoch: integer(field(result, "epoch")),
+      sequenceNumber: integer(field(result, "sequence_number")),
+      userMeta: field(result, "user_meta"),
+    };
+  }
+
+  async removeQueueProducerSession(
+    producerPath: PathInput,
+    queuePath: PathInput,
+    sessionId: string,
+    options: CommandOptions = {},
+  ): Promise<void> {
+    await this.#write(
+      "remove_queue_producer_session",
+      { producer_path: producerPath, queue_path: queuePath, session_id: sessionId },
+      options,
+    );
+  }
+
+  /** Resending the same rows with the same numbers is safe: the session skips what it has. */
+  async pushQueueProducer(
+    producerPath: PathInput,
+    queuePath: PathInput,
+    sessionId: string,
+    epoch: bigint,
+    rows: RowInput,
+    options: TransactionalOptions & { readonly sequenceNumber?: bigint; readonly userMeta?: YsonValue } = {},
+  ): Promise<{ lastSequenceNumber: bigint; skippedRowCount: bigint }> {
+    const { body, format } = encodeRows(rows);
+    const result = await this.#write(
+      "push_queue_producer",
+      {
+        producer_path: producerPath,
+        queue_path: queuePath,
+        session_id: sessionId,
+        epoch,
+        sequence_number: options.sequenceNumber,
+        user_meta: options.userMeta,
+        input_format: format,
+        ...transaction(options),
+      },
+      options,
+      body,
+    );
+    return {
+      lastSequenceNumber: integer(field(result, "last_sequence_number")),
+      skippedRowCount: integer(field(result, "skipped_row_count")),
+    };
+  }
+
+  // Raw streams
+
+  /** The rows of a tabular command in the asked format, as bytes, as they arrive. */
+  async *streamRows(command: string, parameters: Parameters, options: CommandOptions = {}): AsyncIterable<Buffer> {
+    const response = await this.requester.send({
+      command,
+      method: "GET",
+      parameters,
+      isVolatile: false,
+      ...callOptions(options),
+    });
+    yield* readChunks(response, command);
+  }
+
+  async #readRows(command: string, parameters: Parameters, options: CommandOptions): Promise<Record<string, unknown>[]> {
+    const bytes = await this.requester.receive({
+      command,
+      method: "GET",
+      isVolatile: false,
+      parameters: { ...parameters, output_format: "yson" },
+      ...callOptions(options),
+    });
+    return decodeRows(bytes).filter((row) => row !== null);
+  }
+
+  #read(command: string, parameters: Parameters, options: CommandOptions): Promise<YsonValue | undefined> {
+    return this.requester.receiveValue({
+      command,
+      method: "GET",
+      parameters,
+      isVolatile: false,
+      ...callOptions(options),
+    });
+  }
+
+  #write(
+    command: string,
+    parameters: Parameters,
+    options: CommandOptions,
+    body?: Uint8Array,
+  ): Promise<YsonValue | undefined> {
+    return this.requester.receiveValue({
+      command,
+      method: body === undefined ? "POST" : "PUT",
+      parameters,
+      isVolatile: true,
+      ...(body === undefined ? {} : { body }),
+      ...callOptions(options),
+    });
+  }
+}
+
+/** A client of the proxy at `options.proxy`. Nothing is sent before the first command. */
+export function createClient(options: ClientOptions): YtClient {
+  return new YtClient(options);
+}
+
+function transaction(options: TransactionalOptions): Parameters {
+  return options.transactionId === undefined ? {} : { transaction_id: options.transactionId };
+}
+
+function pullParameters(options: PullOptions): Parameters {
+  return {
+    max_row_count: options.maxRowCount,
+    max_data_weight: options.maxDataWeight,
+    replica_consistency: options.replicaConsistency,
+  };
+}
+
+function callOptions(options: CommandOptions): Pick<Call, "signal" | "timeoutMs"> {
+  return {
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+  };
+}
+
+function withoutMethod(options: CommandOptions & { readonly body?: Uint8Array }): Pick<Call, "signal" | "timeoutMs" | "body"> {
+  return { ...callOptions(options), ...(options.body === undefined ? {} : { body: options.body }) };
+}
+
+function field(result: YsonValue | undefined, name: string): YsonValue {
+  const value = isMap(result) ? result.get(name) : undefined;
+  if (value === undefined) {
+    throw new YtError(`The proxy's answer has no field "${name}"`);
+  }
+  return value;
+}
+
+function text(value: YsonValue | undefined): string {
+  if (typeof value !== "string") {
+    throw new YtError("The proxy's answer is not a string where one is due");
+  }
+  return value;
+}
+
+function integer(value: YsonValue): bigint {
+  if (typeof value !== "bigint") {
+    throw new YtError("The proxy's answer is not an integer where one is due");
+  }
+  return value;
+}

@@ -1,0 +1,66 @@
+/**
+ * The client's door to the network: one port, so that tests can run in process or over a lossy line.
+ */
+import { Agent, request as undiciRequest } from "undici";
+
+export interface TransportRequest {
+  readonly method: "GET" | "POST" | "PUT";
+  readonly url: string;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body?: Uint8Array;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface TransportResponse {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: AsyncIterable<Buffer>;
+  /** Complete once the body has been read to its end. */
+  trailers(): ReadonlyMap<string, string>;
+}
+
+export interface Transport {
+  send(request: TransportRequest): Promise<TransportResponse>;
+  close(): Promise<void>;
+}
+
+/** The real one, with connections kept alive and at most `connections` of them to a host. */
+export function undiciTransport(options: { readonly connections?: number } = {}): Transport {
+  const agent = new Agent({
+    connections: options.connections ?? 64,
+    keepAliveTimeout: 30_000,
+    pipelining: 1,
+  });
+  return {
+    async send(request) {
+      const response = await undiciRequest(request.url, {
+        dispatcher: agent,
+        method: request.method,
+        headers: request.headers.flatMap(([name, value]) => [name, value]),
+        body: request.body ?? null,
+        headersTimeout: request.timeoutMs,
+        bodyTimeout: request.timeoutMs,
+        ...(request.signal === undefined ? {} : { signal: request.signal }),
+      });
+      return {
+        status: response.statusCode,
+        headers: toMap(response.headers),
+        body: response.body,
+        trailers: () => toMap(response.trailers),
+      };
+    },
+    close: () => agent.close(),
+  };
+}
+
+function toMap(headers: Record<string, string | string[] | undefined>): ReadonlyMap<string, string> {
+  const map = new Map<string, string>();
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) {
+      map.set(name.toLowerCase(), Array.isArray(value) ? value.join(", ") : value);
+    }
+  }
+  return map;
+}

@@ -1,0 +1,7 @@
+export {
+  ClusterDirectory,
+  type ClusterDirectoryOptions,
+  type ClusterEntry,
+  normalizeClusterName,
+  onCluster,
+} from "./directory.ts";

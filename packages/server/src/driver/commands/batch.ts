@@ -1,0 +1,150 @@
+/**
+ * `execute_batch`: many light commands in one request; each item answers for itself.
+ * Specified in: yt/yt/client/driver/etc_commands.cpp (TExecuteBatchCommand).
+ */
+import { bare, isMap, mapOf, toYtError, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { errorToYson, parseFormat, stringToBytes, writeStructured } from "@qyt/yson";
+import type { CommandRequest, CommandResponse } from "../command.ts";
+import { type CommandContext, defineCommand, structured } from "../define.ts";
+import { parameter, readInt64, withDefault } from "../parameters.ts";
+
+const maxConcurrency = 50n;
+const maxRequests = 10_000;
+
+const executeBatch = defineCommand({
+  name: "execute_batch",
+  input: "null",
+  output: "structured",
+  isVolatile: true,
+  isHeavy: false,
+  access: "that of each sub-request",
+  summary: "Runs many commands in one request.",
+  parameters: {
+    requests: parameter.list(parameter.map),
+    concurrency: withDefault(parameter.int64, maxConcurrency),
+  },
+  async execute(context, { requests, concurrency }) {
+    if (concurrency <= 0n) {
+      throw new YtError("Concurrency must be positive");
+    }
+    if (requests.length > maxRequests) {
+      throw new YtError(`Too many requests in a batch: ${requests.length}, limit ${maxRequests}`);
+    }
+    const results: YsonValue[] = new Array(requests.length).fill(null);
+    const workers = Math.min(requests.length, Number(concurrency < maxConcurrency ? concurrency : maxConcurrency));
+    let next = 0;
+    const work = async (): Promise<void> => {
+      for (let index = next++; index < requests.length; index = next++) {
+        const request = requests[index];
+        if (request !== undefined) {
+          results[index] = await runOne(context, request, index);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: workers }, work));
+    return context.isV4 ? structured(mapOf({ results })) : structured(results);
+  },
+});
+
+async function runOne(context: CommandContext, item: YsonMap, index: number): Promise<YsonMap> {
+  try {
+    const request = toRequest(context, item, index);
+    const response = await context.services.driver().execute(request);
+    return await toResult(response);
+  } catch (thrown) {
+    return mapOf({ error: errorToYson(toYtError(thrown)) });
+  }
+}
+
+function toRequest(context: CommandContext, item: YsonMap, index: number): CommandRequest {
+  const command = bare(item.get("command") ?? null);
+  if (typeof command !== "string") {
+    throw new YtError("Missing required parameter /command");
+  }
+  const descriptor = context.services.driver().find(context.request.apiVersion, command);
+  if (descriptor === undefined) {
+    throw new YtError(`Unknown command "${command}"`);
+  }
+  if (descriptor.inputType === "binary" || (descriptor.outputType !== "null" && descriptor.outputType !== "structured")) {
+    throw new YtError(`Command "${command}" cannot be part of a batch since it has inappropriate input or output type`);
+  }
+  const given = bare(item.get("parameters") ?? new Map());
+  if (!isMap(given)) {
+    throw new YtError(`Parameters of command "${command}" must be a map`);
+  }
+  const parameters = new Map(given);
+  const mutationId = derivedMutationId(context.common.mutation_id, index);
+  if (mutationId !== undefined && descriptor.isVolatile && !parameters.has("mutation_id")) {
+    parameters.set("mutation_id", mutationId);
+  }
+  const body = bodyOf(command, descriptor.inputType, item.get("input"), parameters);
+  if (!parameters.has("input_format")) {
+    parameters.set("input_format", "yson");
+  }
+  if (!parameters.has("output_format")) {
+    parameters.set("output_format", "yson");
+  }
+  return {
+    apiVersion: context.request.apiVersion,
+    command,
+    parameters,
+    user: context.user,
+    requestId: context.request.requestId,
+    signal: context.request.signal,
+    async *body() {
+      yield body;
+    },
+    async readBody(limitBytes) {
+      if (body.length > limitBytes) {
+        throw new YtError(`Request body is too long: ${body.length} bytes, limit ${limitBytes}`);
+      }
+      return body;
+    },
+  };
+}
+
+function bodyOf(
+  command: string,
+  inputType: string,
+  input: YsonValue | undefined,
+  parameters: Map<string, YsonValue>,
+): Buffer {
+  if (inputType === "null") {
+    return Buffer.alloc(0);
+  }
+  if (input === undefined) {
+    throw new YtError(`Command "${command}" requires input`);
+  }
+  if (inputType === "tabular") {
+    const plain = bare(input);
+    if (typeof plain !== "string") {
+      throw new YtError(`Input of command "${command}" must be a string with the encoded rows`);
+    }
+    return stringToBytes(plain);
+  }
+  parameters.set("input_format", "yson");
+  return writeStructured(input, parseFormat("yson"));
+}
+
+async function toResult(response: CommandResponse): Promise<YsonMap> {
+  switch (response.kind) {
+    case "empty":
+      return mapOf({});
+    case "structured":
+      return mapOf({ output: response.value });
+    case "stream":
+      throw new YtError("A streamed answer cannot be part of a batch");
+  }
+}
+
+/** Sub-requests get the batch's id counted up, so that a repeated batch is idempotent as a whole. */
+function derivedMutationId(id: string | undefined, index: number): string | undefined {
+  if (id === undefined) {
+    return undefined;
+  }
+  const words = id.split("-").map((word) => Number.parseInt(word, 16));
+  const first = ((words[0] ?? 0) + Number(readInt64(BigInt(index))) + 1) >>> 0;
+  return [first, ...words.slice(1)].map((word) => word.toString(16)).join("-");
+}
+
+export const batchCommands = [executeBatch];

@@ -1,0 +1,339 @@
+/** The tree's commands. Specified in: yt/yt/client/driver/cypress_commands.cpp. */
+import { isMap, limits, mapOf, type YsonValue, YtError } from "@qyt/base";
+import { consumerSchema, producerSchema } from "@qyt/schema";
+import { parseStructured } from "@qyt/yson";
+import { type CommandContext, defineCommand, structured } from "../define.ts";
+import { optional, parameter, withDefault } from "../parameters.ts";
+import { cypressContext, wantsBareValue } from "../request-context.ts";
+
+const reading = { input: "null", output: "structured", isVolatile: false, isHeavy: false } as const;
+const writing = { input: "null", output: "structured", isVolatile: true, isHeavy: false } as const;
+
+const readParameters = {
+  path: parameter.path,
+  attributes: optional(parameter.yson),
+  max_size: optional(parameter.int64),
+};
+
+function readOptions(parameters: { attributes: YsonValue | undefined; max_size: bigint | undefined }): {
+  attributes?: YsonValue;
+  maxSize?: number;
+} {
+  return {
+    ...(parameters.attributes === undefined ? {} : { attributes: parameters.attributes }),
+    ...(parameters.max_size === undefined ? {} : { maxSize: Number(parameters.max_size) }),
+  };
+}
+
+function valueResponse(context: CommandContext, value: YsonValue): ReturnType<typeof structured> {
+  return wantsBareValue(context) ? structured(value) : context.single("value", value);
+}
+
+const get = defineCommand({
+  ...reading,
+  name: "get",
+  access: "read",
+  summary: "The content of a node, or an attribute.",
+  parameters: readParameters,
+  async execute(context, parameters) {
+    const value = await context.services.cypress.get(cypressContext(context), {
+      path: parameters.path.path,
+      ...readOptions(parameters),
+    });
+    return valueResponse(context, value);
+  },
+});
+
+const list = defineCommand({
+  ...reading,
+  name: "list",
+  access: "read",
+  summary: "Names of the children, or of the attributes.",
+  parameters: readParameters,
+  async execute(context, parameters) {
+    const value = await context.services.cypress.list(cypressContext(context), {
+      path: parameters.path.path,
+      ...readOptions(parameters),
+    });
+    return valueResponse(context, value);
+  },
+});
+
+const exists = defineCommand({
+  ...reading,
+  name: "exists",
+  access: "none",
+  summary: "Whether a node or an attribute is there.",
+  parameters: { path: parameter.path },
+  async execute(context, { path }) {
+    return context.single("value", await context.services.cypress.exists(cypressContext(context), { path: path.path }));
+  },
+});
+
+async function readBody(context: CommandContext): Promise<YsonValue> {
+  const body = await context.request.readBody(limits.maxStructuredBodyBytes);
+  return parseStructured(body, context.inputFormat(), { maxDepth: limits.maxCypressYsonDepth });
+}
+
+const set = defineCommand({
+  name: "set",
+  input: "structured",
+  output: "structured",
+  outputV3: "null",
+  isVolatile: true,
+  isHeavy: false,
+  access: "write on the node, or write or modify_children on the parent of a new one",
+  summary: "Sets a node's content or an attribute.",
+  parameters: {
+    path: parameter.path,
+    recursive: withDefault(parameter.boolean, false),
+    force: withDefault(parameter.boolean, false),
+  },
+  async execute(context, { path, recursive, force }) {
+    const value = await readBody(context);
+    await context.services.cypress.set(cypressContext(context), { path: path.path, value, recursive, force });
+    return context.nothing();
+  },
+});
+
+const multisetAttributes = defineCommand({
+  name: "multiset_attributes",
+  versions: [4],
+  input: "structured",
+  output: "structured",
+  isVolatile: true,
+  isHeavy: false,
+  access: "write",
+  summary: "Sets several attributes of a node at once.",
+  parameters: { path: parameter.path, force: withDefault(parameter.boolean, false) },
+  async execute(context, { path, force }) {
+    const value = await readBody(context);
+    if (!isMap(value)) {
+      throw new YtError("Attributes can only be set from a map");
+    }
+    await context.services.cypress.multisetAttributes(cypressContext(context), {
+      path: path.path,
+      attributes: value,
+      force,
+    });
+    return context.nothing();
+  },
+});
+
+/** The aliases that make a table with a fixed schema, mounted at once. */
+const aliases = {
+  queue_consumer: { schema: consumerSchema, flag: "treat_as_queue_consumer", title: "Create consumer" },
+  queue_producer: { schema: producerSchema, flag: "treat_as_queue_producer", title: "Create queue producer" },
+} as const;
+
+function isAlias(type: string): type is keyof typeof aliases {
+  return Object.hasOwn(aliases, type);
+}
+
+const create = defineCommand({
+  ...writing,
+  name: "create",
+  access: "write or modify_children on the parent, create on the type's schema object, use on the account",
+  summary: "Creates a node or an object; `queue_consumer` and `queue_producer` make mounted tables.",
+  parameters: {
+    type: parameter.string,
+    path: optional(parameter.path),
+    attributes: optional(parameter.map),
+    recursive: withDefault(parameter.boolean, false),
+    force: withDefault(parameter.boolean, false),
+    ignore_existing: withDefault(parameter.boolean, false),
+    lock_existing: withDefault(parameter.boolean, false),
+    ignore_type_mismatch: withDefault(parameter.boolean, false),
+  },
+  async execute(context, parameters) {
+    const alias = isAlias(parameters.type) ? aliases[parameters.type] : undefined;
+    const attributes = new Map(parameters.attributes ?? []);
+    if (alias !== undefined) {
+      if (parameters.path === undefined) {
+        throw new YtError("Missing required parameter /path");
+      }
+      attributes.set("dynamic", true);
+      attributes.set(alias.flag, true);
+      attributes.set("schema", alias.schema.toYson());
+    }
+    const created = await context.services.cypress.create(cypressContext(context), {
+      type: alias === undefined ? parameters.type : "table",
+      ...(parameters.path === undefined ? {} : { path: parameters.path.path }),
+      attributes,
+      recursive: parameters.recursive,
+      force: parameters.force,
+      ignoreExisting: parameters.ignore_existing,
+      lockExisting: parameters.lock_existing,
+      ignoreTypeMismatch: parameters.ignore_type_mismatch,
+    });
+    if (alias !== undefined && parameters.path !== undefined) {
+      await context.services.tables.mount({ user: context.user }, parameters.path, {});
+    }
+    return context.single(created.isNode ? "node_id" : "object_id", created.id);
+  },
+});
+
+const remove = defineCommand({
+  ...writing,
+  outputV3: "null",
+  name: "remove",
+  access: "remove on the node and its subtree, write or modify_children on the parent",
+  summary: "Removes a node with its subtree, or an attribute.",
+  parameters: {
+    path: parameter.path,
+    recursive: withDefault(parameter.boolean, true),
+    force: withDefault(parameter.boolean, false),
+  },
+  async execute(context, { path, recursive, force }) {
+    await context.services.cypress.remove(cypressContext(context), { path: path.path, recursive, force });
+    return context.nothing();
+  },
+});
+
+const copyParameters = {
+  source_path: parameter.path,
+  destination_path: parameter.path,
+  recursive: withDefault(parameter.boolean, false),
+  force: withDefault(parameter.boolean, false),
+  ignore_existing: withDefault(parameter.boolean, false),
+  lock_existing: withDefault(parameter.boolean, false),
+  preserve_account: withDefault(parameter.boolean, false),
+  preserve_creation_time: withDefault(parameter.boolean, false),
+  preserve_modification_time: withDefault(parameter.boolean, false),
+  preserve_expiration_time: withDefault(parameter.boolean, false),
+  preserve_expiration_timeout: withDefault(parameter.boolean, false),
+  preserve_owner: withDefault(parameter.boolean, false),
+  preserve_acl: withDefault(parameter.boolean, false),
+};
+
+const copy = defineCommand({
+  ...writing,
+  name: "copy",
+  access: "read (full_read for tables) on the source, as create at the destination",
+  summary: "Copies a node with its subtree.",
+  parameters: copyParameters,
+  async execute(context, parameters) {
+    const id = await context.services.cypress.copy(cypressContext(context), {
+      sourcePath: parameters.source_path.path,
+      destinationPath: parameters.destination_path.path,
+      recursive: parameters.recursive,
+      force: parameters.force,
+      ignoreExisting: parameters.ignore_existing,
+      lockExisting: parameters.lock_existing,
+      preserveAccount: parameters.preserve_account,
+      preserveCreationTime: parameters.preserve_creation_time,
+      preserveModificationTime: parameters.preserve_modification_time,
+      preserveExpirationTime: parameters.preserve_expiration_time,
+      preserveExpirationTimeout: parameters.preserve_expiration_timeout,
+      preserveOwner: parameters.preserve_owner,
+      preserveAcl: parameters.preserve_acl,
+    });
+    return context.single("node_id", id);
+  },
+});
+
+const move = defineCommand({
+  ...writing,
+  name: "move",
+  access: "as copy, and remove on the source",
+  summary: "Moves a node with its subtree.",
+  parameters: copyParameters,
+  async execute(context, parameters) {
+    const id = await context.services.cypress.move(cypressContext(context), {
+      sourcePath: parameters.source_path.path,
+      destinationPath: parameters.destination_path.path,
+      recursive: parameters.recursive,
+      force: parameters.force,
+      preserveAccount: parameters.preserve_account,
+      preserveCreationTime: parameters.preserve_creation_time,
+      preserveModificationTime: parameters.preserve_modification_time,
+      preserveExpirationTime: parameters.preserve_expiration_time,
+      preserveExpirationTimeout: parameters.preserve_expiration_timeout,
+      preserveOwner: parameters.preserve_owner,
+      preserveAcl: parameters.preserve_acl,
+    });
+    return context.single("node_id", id);
+  },
+});
+
+const link = defineCommand({
+  ...writing,
+  name: "link",
+  access: "as create",
+  summary: "Creates a link to a path.",
+  parameters: {
+    target_path: parameter.path,
+    link_path: parameter.path,
+    attributes: optional(parameter.map),
+    recursive: withDefault(parameter.boolean, false),
+    force: withDefault(parameter.boolean, false),
+    ignore_existing: withDefault(parameter.boolean, false),
+    lock_existing: withDefault(parameter.boolean, false),
+  },
+  async execute(context, parameters) {
+    const id = await context.services.cypress.link(cypressContext(context), {
+      targetPath: parameters.target_path.path,
+      linkPath: parameters.link_path.path,
+      ...(parameters.attributes === undefined ? {} : { attributes: parameters.attributes }),
+      recursive: parameters.recursive,
+      force: parameters.force,
+      ignoreExisting: parameters.ignore_existing,
+      lockExisting: parameters.lock_existing,
+    });
+    return context.single("node_id", id);
+  },
+});
+
+const lock = defineCommand({
+  ...writing,
+  name: "lock",
+  access: "read for a snapshot lock, write for the others",
+  summary: "Locks a node for a transaction.",
+  parameters: {
+    path: parameter.path,
+    mode: withDefault(parameter.oneOf("ELockMode", ["snapshot", "shared", "exclusive"]), "exclusive"),
+    waitable: withDefault(parameter.boolean, false),
+    child_key: optional(parameter.string),
+    attribute_key: optional(parameter.string),
+  },
+  async execute(context, parameters) {
+    const result = await context.services.cypress.lock(cypressContext(context), {
+      path: parameters.path.path,
+      mode: parameters.mode,
+      waitable: parameters.waitable,
+      ...(parameters.child_key === undefined ? {} : { childKey: parameters.child_key }),
+      ...(parameters.attribute_key === undefined ? {} : { attributeKey: parameters.attribute_key }),
+    });
+    return context.isV4
+      ? structured(mapOf({ lock_id: result.lockId, node_id: result.nodeId, revision: result.revision }))
+      : structured(result.lockId);
+  },
+});
+
+const unlock = defineCommand({
+  ...writing,
+  outputV3: "null",
+  name: "unlock",
+  access: "as lock",
+  summary: "Releases the explicit locks of a transaction on a node.",
+  parameters: { path: parameter.path },
+  async execute(context, { path }) {
+    await context.services.cypress.unlock(cypressContext(context), { path: path.path });
+    return context.nothing();
+  },
+});
+
+export const cypressCommands = [
+  get,
+  list,
+  exists,
+  set,
+  multisetAttributes,
+  create,
+  remove,
+  copy,
+  move,
+  link,
+  lock,
+  unlock,
+];

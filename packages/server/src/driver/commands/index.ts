@@ -1,0 +1,19 @@
+/** Every command of the server. A command's whole behaviour is found from its declaration. */
+import type { RegisteredCommand } from "../define.ts";
+import { batchCommands } from "./batch.ts";
+import { cypressCommands } from "./cypress.ts";
+import { miscCommands } from "./misc.ts";
+import { queueCommands } from "./queues.ts";
+import { rowCommands } from "./rows.ts";
+import { tableCommands } from "./tables.ts";
+import { transactionCommands } from "./transactions.ts";
+
+export const allCommands: readonly RegisteredCommand[] = [
+  ...transactionCommands,
+  ...cypressCommands,
+  ...tableCommands,
+  ...rowCommands,
+  ...queueCommands,
+  ...miscCommands,
+  ...batchCommands,
+];

@@ -1,0 +1,161 @@
+/** Small commands that stand alone. Specified in: yt/yt/client/driver/etc_commands.cpp. */
+import { mapOf, type YsonValue } from "@qyt/base";
+import { logicalTypeNames } from "@qyt/schema";
+import { richPathToYson } from "@qyt/yson";
+import { defineCommand, structured } from "../define.ts";
+import { optional, parameter, withDefault } from "../parameters.ts";
+import { cypressContext } from "../request-context.ts";
+
+const reading = { input: "null", output: "structured", isVolatile: false, isHeavy: false } as const;
+
+const parseYPath = defineCommand({
+  ...reading,
+  name: "parse_ypath",
+  access: "none",
+  summary: "Parses a rich path into text and attributes.",
+  parameters: { path: parameter.path },
+  async execute(context, { path }) {
+    return context.single("path", richPathToYson(path));
+  },
+});
+
+const getVersion = defineCommand({
+  ...reading,
+  name: "get_version",
+  access: "none",
+  summary: "Version of the server.",
+  parameters: {},
+  async execute(context) {
+    return context.single("version", context.services.version);
+  },
+});
+
+const getSupportedFeatures = defineCommand({
+  ...reading,
+  name: "get_supported_features",
+  access: "none",
+  summary: "What this cluster can do, for clients that ask before they try.",
+  parameters: {},
+  async execute() {
+    return structured(
+      mapOf({
+        features: mapOf({
+          primitive_types: [...logicalTypeNames],
+          compression_codecs: ["none", "lz4", "snappy", "zstd_1", "zstd_3", "zstd_7", "brotli_1", "zlib_6"],
+          erasure_codecs: ["none"],
+          operation_statistics_descriptions: mapOf({}),
+          query_memory_limit_in_tablet_nodes: false,
+          structured_web_json: true,
+          user_tokens_metadata: true,
+          flow_pipelines: mapOf({ pipeline_list_enabled: false }),
+          require_password_in_authentication_commands: true,
+        }),
+      }),
+    );
+  },
+});
+
+const discoverProxies = defineCommand({
+  ...reading,
+  name: "discover_proxies",
+  versions: [4],
+  access: "none",
+  summary: "Addresses of the proxies.",
+  parameters: {
+    type: withDefault(parameter.oneOf("EProxyType", ["http", "rpc", "grpc"]), "rpc"),
+    role: optional(parameter.string),
+  },
+  async execute(context, { type, role }) {
+    const served = type === "http" && (role === undefined || role === "data");
+    return context.single("proxies", served ? [context.services.proxyAddress()] : []);
+  },
+});
+
+const getCurrentUser = defineCommand({
+  ...reading,
+  name: "get_current_user",
+  access: "none",
+  summary: "Who the request acts for.",
+  parameters: {},
+  async execute(context) {
+    return structured(mapOf({ user: context.user }));
+  },
+});
+
+const checkPermission = defineCommand({
+  ...reading,
+  name: "check_permission",
+  access: "none",
+  summary: "Whether a user may do something, and which entry decides.",
+  parameters: {
+    user: parameter.string,
+    permission: parameter.string,
+    path: parameter.path,
+    columns: optional(parameter.list(parameter.string)),
+    vital: optional(parameter.boolean),
+  },
+  async execute(context, { user, permission, path, columns, vital }) {
+    const answer = await context.services.cypress.checkPermission(cypressContext(context), {
+      user,
+      permission,
+      path: path.path,
+      ...(columns === undefined ? {} : { columns }),
+      ...(vital === undefined ? {} : { vital }),
+    });
+    return structured(answer);
+  },
+});
+
+const checkPermissionByAcl = defineCommand({
+  ...reading,
+  name: "check_permission_by_acl",
+  access: "none",
+  summary: "The same for a list of entries that is not on any object.",
+  parameters: { user: optional(parameter.string), permission: parameter.string, acl: parameter.yson },
+  async execute(context, { user, permission, acl }) {
+    const answer: YsonValue = await context.services.cypress.checkPermissionByAcl(cypressContext(context), {
+      ...(user === undefined ? {} : { user }),
+      permission,
+      acl,
+    });
+    return structured(answer);
+  },
+});
+
+const membership = { input: "null", output: "structured", outputV3: "null", isVolatile: true, isHeavy: false } as const;
+
+const addMember = defineCommand({
+  ...membership,
+  name: "add_member",
+  access: "write on the group",
+  summary: "Puts a user or a group into a group.",
+  parameters: { group: parameter.string, member: parameter.string },
+  async execute(context, parameters) {
+    await context.services.cypress.addMember(cypressContext(context), parameters);
+    return context.nothing();
+  },
+});
+
+const removeMember = defineCommand({
+  ...membership,
+  name: "remove_member",
+  access: "write on the group",
+  summary: "Takes a user or a group out of a group.",
+  parameters: { group: parameter.string, member: parameter.string },
+  async execute(context, parameters) {
+    await context.services.cypress.removeMember(cypressContext(context), parameters);
+    return context.nothing();
+  },
+});
+
+export const miscCommands = [
+  parseYPath,
+  getVersion,
+  getSupportedFeatures,
+  discoverProxies,
+  getCurrentUser,
+  checkPermission,
+  checkPermissionByAcl,
+  addMember,
+  removeMember,
+];

@@ -1,0 +1,297 @@
+/** The commands of the Queue API. Specified in: yt/yt/client/driver/queue_commands.cpp. */
+import { Attributed, mapOf, type YsonMap, type YsonValue } from "@qyt/base";
+import * as queues from "../../queues/index.ts";
+import type { CommandContext } from "../define.ts";
+import { defineCommand, stream, structured } from "../define.ts";
+import { optional, parameter, withDefault } from "../parameters.ts";
+import { readRows } from "../rows.ts";
+
+function queueContext(context: CommandContext): queues.QueueContext {
+  return { user: context.user, signal: context.request.signal };
+}
+
+const registerQueueConsumer = defineCommand({
+  name: "register_queue_consumer",
+  versions: [4],
+  input: "null",
+  output: "structured",
+  isVolatile: true,
+  isHeavy: false,
+  access: "register_queue_consumer, with the asked vitality, on the queue",
+  summary: "Lets a consumer read a queue, on any cluster.",
+  parameters: {
+    queue_path: parameter.path,
+    consumer_path: parameter.path,
+    vital: parameter.boolean,
+    partitions: optional(parameter.list(parameter.int64)),
+  },
+  async execute(context, { queue_path, consumer_path, vital, partitions }) {
+    await queues.registerQueueConsumer(context.services.queues, queueContext(context), {
+      queuePath: queue_path,
+      consumerPath: consumer_path,
+      vital,
+      ...(partitions === undefined ? {} : { partitions }),
+    });
+    return context.nothing();
+  },
+});
+
+const unregisterQueueConsumer = defineCommand({
+  name: "unregister_queue_consumer",
+  versions: [4],
+  input: "null",
+  output: "structured",
+  isVolatile: true,
+  isHeavy: false,
+  access: "remove or write on the queue or on the consumer; none when either is gone",
+  summary: "Ends a registration; the stored offsets stay.",
+  parameters: { queue_path: parameter.path, consumer_path: parameter.path },
+  async execute(context, { queue_path, consumer_path }) {
+    await queues.unregisterQueueConsumer(context.services.queues, queueContext(context), {
+      queuePath: queue_path,
+      consumerPath: consumer_path,
+    });
+    return context.nothing();
+  },
+});
+
+const listQueueConsumerRegistrations = defineCommand({
+  name: "list_queue_consumer_registrations",
+  versions: [4],
+  input: "null",
+  output: "structured",
+  isVolatile: false,
+  isHeavy: false,
+  access: "none",
+  summary: "Lists registrations of a queue, of a consumer, of both, or all.",
+  parameters: { queue_path: optional(parameter.path), consumer_path: optional(parameter.path) },
+  async execute(context, { queue_path, consumer_path }) {
+    const found = await queues.listQueueConsumerRegistrations(context.services.queues, queueContext(context), {
+      queuePath: queue_path,
+      consumerPath: consumer_path,
+    });
+    return structured(found.map(registrationToYson));
+  },
+});
+
+function registrationToYson(registration: queues.Registration): YsonMap {
+  return mapOf({
+    queue_path: qualified(registration.queue),
+    consumer_path: qualified(registration.consumer),
+    vital: registration.vital,
+    partitions: registration.partitions,
+  });
+}
+
+function qualified(reference: queues.Reference): YsonValue {
+  return new Attributed(mapOf({ cluster: reference.cluster }), reference.path);
+}
+
+/** What both pulls take. Limits are checked by the queue room, with its texts. */
+const pullParameters = {
+  queue_path: parameter.path,
+  partition_index: parameter.int32,
+  max_row_count: withDefault(parameter.int64, queues.defaultMaxRowCount),
+  max_data_weight: withDefault(parameter.int64, queues.defaultMaxDataWeight),
+  data_weight_per_row_hint: optional(parameter.int64),
+  replica_consistency: withDefault(parameter.oneOf("EReplicaConsistency", ["none", "sync"]), "none"),
+};
+
+const pullQueue = defineCommand({
+  name: "pull_queue",
+  versions: [4],
+  input: "null",
+  output: "tabular",
+  isVolatile: false,
+  isHeavy: true,
+  access: "read on the queue",
+  summary: "Reads rows of one partition from an offset on.",
+  parameters: { ...pullParameters, offset: withDefault(parameter.int64, 0n) },
+  async execute(context, parameters) {
+    const result = await queues.pullQueue(context.services.queues, queueContext(context), {
+      ...limitsOf(parameters),
+      queuePath: parameters.queue_path,
+      offset: parameters.offset,
+      format: context.outputFormat(),
+    });
+    return pullResponse(result);
+  },
+});
+
+const pullQueueConsumer = defineCommand({
+  name: "pull_queue_consumer",
+  aliases: ["pull_consumer"],
+  versions: [4],
+  input: "null",
+  output: "tabular",
+  isVolatile: false,
+  isHeavy: true,
+  access: "read on the consumer, and a registration; nothing on the queue",
+  summary: "Reads rows of a queue, on any cluster, through a registered consumer.",
+  parameters: { ...pullParameters, consumer_path: parameter.path, offset: optional(parameter.int64) },
+  async execute(context, parameters) {
+    const result = await queues.pullQueueConsumer(context.services.queues, queueContext(context), {
+      ...limitsOf(parameters),
+      consumerPath: parameters.consumer_path,
+      queuePath: parameters.queue_path,
+      offset: parameters.offset,
+      format: context.outputFormat(),
+    });
+    return pullResponse(result);
+  },
+});
+
+interface PullLimits {
+  readonly partition_index: number;
+  readonly max_row_count: bigint;
+  readonly max_data_weight: bigint;
+  readonly data_weight_per_row_hint: bigint | undefined;
+  readonly replica_consistency: "none" | "sync";
+}
+
+function limitsOf(parameters: PullLimits): queues.PullLimits {
+  return {
+    partitionIndex: parameters.partition_index,
+    maxRowCount: parameters.max_row_count,
+    maxDataWeight: parameters.max_data_weight,
+    dataWeightPerRowHint: parameters.data_weight_per_row_hint,
+    replicaConsistency: parameters.replica_consistency,
+  };
+}
+
+function pullResponse(result: queues.PullResult): ReturnType<typeof stream> {
+  return stream(result.chunks, {
+    responseParameters: () => mapOf({ start_offset: result.startOffset() }),
+  });
+}
+
+const advanceQueueConsumer = defineCommand({
+  name: "advance_queue_consumer",
+  aliases: ["advance_consumer"],
+  versions: [4],
+  input: "null",
+  output: "structured",
+  isVolatile: true,
+  isHeavy: false,
+  access: "write on the consumer; server side also read on it and a registration",
+  summary: "Sets the offset of one partition, in the given tablet transaction if there is one.",
+  parameters: {
+    consumer_path: parameter.path,
+    queue_path: parameter.path,
+    partition_index: parameter.int64,
+    old_offset: optional(parameter.int64),
+    new_offset: parameter.int64,
+    client_side: withDefault(parameter.boolean, false),
+  },
+  async execute(context, parameters) {
+    await queues.advanceQueueConsumer(context.services.queues, queueContext(context), {
+      consumerPath: parameters.consumer_path,
+      queuePath: parameters.queue_path,
+      partitionIndex: parameters.partition_index,
+      oldOffset: parameters.old_offset,
+      newOffset: parameters.new_offset,
+      clientSide: parameters.client_side,
+      transactionId: context.common.transaction_id,
+    });
+    return context.nothing();
+  },
+});
+
+const sessionParameters = {
+  producer_path: parameter.path,
+  queue_path: parameter.path,
+  session_id: parameter.string,
+};
+
+const createQueueProducerSession = defineCommand({
+  name: "create_queue_producer_session",
+  versions: [4],
+  input: "null",
+  output: "structured",
+  isVolatile: true,
+  isHeavy: false,
+  access: "write on the producer",
+  summary: "Opens a session or takes it over; answers its epoch and last number.",
+  parameters: { ...sessionParameters, user_meta: optional(parameter.yson) },
+  async execute(context, parameters) {
+    const session = await queues.createProducerSession(context.services.queues, queueContext(context), {
+      producerPath: parameters.producer_path,
+      queuePath: parameters.queue_path,
+      sessionId: parameters.session_id,
+      userMeta: parameters.user_meta,
+      mutationId: context.common.mutation_id,
+    });
+    return structured(
+      mapOf({ epoch: session.epoch, sequence_number: session.sequenceNumber, user_meta: session.userMeta }),
+    );
+  },
+});
+
+const removeQueueProducerSession = defineCommand({
+  name: "remove_queue_producer_session",
+  versions: [4],
+  input: "null",
+  output: "structured",
+  isVolatile: true,
+  isHeavy: false,
+  access: "write on the producer",
+  summary: "Forgets a session.",
+  parameters: sessionParameters,
+  async execute(context, parameters) {
+    await queues.removeProducerSession(context.services.queues, queueContext(context), {
+      producerPath: parameters.producer_path,
+      queuePath: parameters.queue_path,
+      sessionId: parameters.session_id,
+    });
+    return context.nothing();
+  },
+});
+
+const pushQueueProducer = defineCommand({
+  name: "push_queue_producer",
+  versions: [4],
+  input: "tabular",
+  output: "structured",
+  isVolatile: true,
+  isHeavy: false,
+  access: "write on the producer, then write on the queue",
+  summary: "Writes numbered rows; those that the session already has are skipped.",
+  parameters: {
+    ...sessionParameters,
+    epoch: parameter.int64,
+    sequence_number: optional(parameter.int64),
+    user_meta: optional(parameter.yson),
+    require_sync_replica: withDefault(parameter.boolean, true),
+  },
+  async execute(context, parameters) {
+    const push: queues.PushParameters = {
+      producerPath: parameters.producer_path,
+      queuePath: parameters.queue_path,
+      sessionId: parameters.session_id,
+      epoch: parameters.epoch,
+      sequenceNumber: parameters.sequence_number,
+      userMeta: parameters.user_meta,
+      requireSyncReplica: parameters.require_sync_replica,
+      transactionId: context.common.transaction_id,
+    };
+    const services = context.services.queues;
+    const tables = queues.pushTables(services, queueContext(context), push);
+    const rows = await readRows(context, tables.queue.producerWriteSchema, { rowKind: "producer" });
+    const result = await queues.pushQueueProducer(services, queueContext(context), push, tables, rows);
+    return structured(
+      mapOf({ last_sequence_number: result.lastSequenceNumber, skipped_row_count: result.skippedRowCount }),
+    );
+  },
+});
+
+export const queueCommands = [
+  registerQueueConsumer,
+  unregisterQueueConsumer,
+  listQueueConsumerRegistrations,
+  pullQueue,
+  pullQueueConsumer,
+  advanceQueueConsumer,
+  createQueueProducerSession,
+  removeQueueProducerSession,
+  pushQueueProducer,
+];

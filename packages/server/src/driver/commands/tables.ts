@@ -1,0 +1,218 @@
+/** Life cycle and shape of dynamic tables. Specified in: yt/yt/client/driver/table_commands.cpp. */
+import { mapOf, Uint64, YtError } from "@qyt/base";
+import type { TabletRange } from "../../tablets/index.ts";
+import { type CommandContext, defineCommand, structured } from "../define.ts";
+import { optional, parameter, withDefault } from "../parameters.ts";
+import { cypressContext } from "../request-context.ts";
+
+const writing = { input: "null", output: "structured", outputV3: "null", isVolatile: true, isHeavy: false } as const;
+
+const rangeParameters = {
+  path: parameter.path,
+  first_tablet_index: optional(parameter.int32),
+  last_tablet_index: optional(parameter.int32),
+};
+
+function rangeOf(parameters: {
+  first_tablet_index: number | undefined;
+  last_tablet_index: number | undefined;
+}): TabletRange {
+  return {
+    ...(parameters.first_tablet_index === undefined ? {} : { firstTabletIndex: parameters.first_tablet_index }),
+    ...(parameters.last_tablet_index === undefined ? {} : { lastTabletIndex: parameters.last_tablet_index }),
+  };
+}
+
+function tableContext(context: CommandContext): { user: string } {
+  return { user: context.user };
+}
+
+const mountTable = defineCommand({
+  ...writing,
+  name: "mount_table",
+  access: "mount on the table, use on its bundle",
+  summary: "Makes tablets take reads and writes.",
+  parameters: { ...rangeParameters, freeze: withDefault(parameter.boolean, false) },
+  async execute(context, parameters) {
+    await context.services.tables.mount(tableContext(context), parameters.path, {
+      ...rangeOf(parameters),
+      freeze: parameters.freeze,
+    });
+    return context.nothing();
+  },
+});
+
+const unmountTable = defineCommand({
+  ...writing,
+  name: "unmount_table",
+  access: "mount on the table; with force administer on the bundle",
+  summary: "Flushes tablets and takes them offline; with `force` unflushed rows are lost.",
+  parameters: { ...rangeParameters, force: withDefault(parameter.boolean, false) },
+  async execute(context, parameters) {
+    await context.services.tables.unmount(tableContext(context), parameters.path, {
+      ...rangeOf(parameters),
+      force: parameters.force,
+    });
+    return context.nothing();
+  },
+});
+
+const remountTable = defineCommand({
+  ...writing,
+  name: "remount_table",
+  access: "mount on the table",
+  summary: "Makes mounted tablets take over changed settings.",
+  parameters: rangeParameters,
+  async execute(context, parameters) {
+    await context.services.tables.remount(tableContext(context), parameters.path, rangeOf(parameters));
+    return context.nothing();
+  },
+});
+
+const freezeTable = defineCommand({
+  ...writing,
+  name: "freeze_table",
+  access: "mount on the table",
+  summary: "Flushes tablets and lets them be read only.",
+  parameters: rangeParameters,
+  async execute(context, parameters) {
+    await context.services.tables.freeze(tableContext(context), parameters.path, rangeOf(parameters));
+    return context.nothing();
+  },
+});
+
+const unfreezeTable = defineCommand({
+  ...writing,
+  name: "unfreeze_table",
+  access: "mount on the table",
+  summary: "Lets frozen tablets take writes again.",
+  parameters: rangeParameters,
+  async execute(context, parameters) {
+    await context.services.tables.unfreeze(tableContext(context), parameters.path, rangeOf(parameters));
+    return context.nothing();
+  },
+});
+
+const reshardTable = defineCommand({
+  ...writing,
+  name: "reshard_table",
+  access: "mount on the table",
+  summary: "Changes the number of tablets, or the ranges of keys that they hold.",
+  parameters: {
+    ...rangeParameters,
+    tablet_count: optional(parameter.int32),
+    pivot_keys: optional(parameter.yson),
+    trimmed_row_counts: optional(parameter.yson),
+    cumulative_data_weights: optional(parameter.yson),
+  },
+  async execute(context, parameters) {
+    await context.services.tables.reshard(tableContext(context), parameters.path, {
+      ...rangeOf(parameters),
+      ...(parameters.tablet_count === undefined ? {} : { tabletCount: parameters.tablet_count }),
+      ...(parameters.pivot_keys === undefined ? {} : { pivotKeys: parameters.pivot_keys }),
+      ...(parameters.trimmed_row_counts === undefined ? {} : { trimmedRowCounts: parameters.trimmed_row_counts }),
+      ...(parameters.cumulative_data_weights === undefined
+        ? {}
+        : { cumulativeDataWeights: parameters.cumulative_data_weights }),
+    });
+    return context.nothing();
+  },
+});
+
+const alterTable = defineCommand({
+  ...writing,
+  name: "alter_table",
+  access: "write",
+  summary: "Changes the schema, or makes a static table dynamic and back.",
+  parameters: {
+    path: parameter.path,
+    schema: optional(parameter.yson),
+    dynamic: optional(parameter.boolean),
+    upstream_replica_id: optional(parameter.guid),
+  },
+  async execute(context, { path, schema, dynamic, upstream_replica_id }) {
+    if (upstream_replica_id !== undefined && upstream_replica_id !== "0-0-0-0") {
+      throw new YtError("Replicated tables are not supported: upstream_replica_id cannot be set");
+    }
+    await context.services.tables.alter(cypressContext(context), path, {
+      ...(schema === undefined ? {} : { schema }),
+      ...(dynamic === undefined ? {} : { dynamic }),
+    });
+    return context.nothing();
+  },
+});
+
+const trimRows = defineCommand({
+  ...writing,
+  isHeavy: true,
+  name: "trim_rows",
+  access: "write",
+  summary: "Removes the rows of one tablet of a queue below an index.",
+  parameters: { path: parameter.path, tablet_index: parameter.int32, trimmed_row_count: parameter.int64 },
+  async execute(context, { path, tablet_index, trimmed_row_count }) {
+    await context.services.tables.trim(tableContext(context), path, tablet_index, trimmed_row_count);
+    return context.nothing();
+  },
+});
+
+const getTabletInfos = defineCommand({
+  name: "get_tablet_infos",
+  versions: [4],
+  input: "null",
+  output: "structured",
+  isVolatile: true,
+  isHeavy: false,
+  access: "read",
+  summary: "Row counts and timestamps of tablets.",
+  parameters: {
+    path: parameter.path,
+    tablet_indexes: parameter.list(parameter.int32),
+    request_errors: withDefault(parameter.boolean, false),
+  },
+  async execute(context, { path, tablet_indexes }) {
+    const table = context.services.tables.dynamicTable(tableContext(context), path, { permission: "read" });
+    if (table.sorted) {
+      throw new YtError(`Table ${table.path} is not ordered`, { attributes: { path: table.path } });
+    }
+    const tablets = tablet_indexes.map((index) => {
+      const info = table.readableTablet(index).info();
+      return mapOf({
+        total_row_count: BigInt(info.totalRowCount),
+        trimmed_row_count: BigInt(info.trimmedRowCount),
+        delayed_lockless_row_count: 0n,
+        barrier_timestamp: new Uint64(info.barrierTimestamp),
+        last_write_timestamp: new Uint64(info.lastWriteTimestamp),
+      });
+    });
+    return structured(mapOf({ tablets }));
+  },
+});
+
+const getTabletErrors = defineCommand({
+  name: "get_tablet_errors",
+  versions: [4],
+  input: "null",
+  output: "structured",
+  isVolatile: true,
+  isHeavy: false,
+  access: "read",
+  summary: "Background errors of tablets.",
+  parameters: { path: parameter.path },
+  async execute(context, { path }) {
+    context.services.tables.dynamicTable(tableContext(context), path, { permission: "read" });
+    return structured(mapOf({ tablet_errors: mapOf({}), replication_errors: mapOf({}) }));
+  },
+});
+
+export const tableCommands = [
+  mountTable,
+  unmountTable,
+  remountTable,
+  freezeTable,
+  unfreezeTable,
+  reshardTable,
+  alterTable,
+  trimRows,
+  getTabletInfos,
+  getTabletErrors,
+];

@@ -1,0 +1,57 @@
+/** From a command's parameters to the context that Cypress and the tables take. */
+import type { RequestContext } from "../cypress/index.ts";
+import type { CommandContext } from "./define.ts";
+import { optional, parameter, readParameters, readBoolean } from "./parameters.ts";
+import * as z from "zod";
+
+const prerequisites = z.object({
+  prerequisite_transaction_ids: optional(parameter.list(parameter.guid)),
+  suppress_access_tracking: optional(parameter.boolean),
+  suppress_modification_tracking: optional(parameter.boolean),
+  suppress_expiration_timeout_renewal: optional(parameter.boolean),
+});
+
+const revision = z.object({
+  path: parameter.path,
+  transaction_id: optional(parameter.guid),
+  revision: parameter.uint64,
+});
+
+/** Who asks, in which master transaction, under which conditions. */
+export function cypressContext(
+  context: CommandContext,
+  options: { readonly withoutTransaction?: boolean } = {},
+): RequestContext {
+  const read = readParameters(prerequisites, context.parameters);
+  const transactionId = options.withoutTransaction === true ? undefined : context.common.transaction_id;
+  const revisions = context.parameters.get("prerequisite_revisions");
+  const list = Array.isArray(revisions) ? revisions : [];
+  return {
+    user: context.user,
+    ...(transactionId === undefined ? {} : { transactionId }),
+    ...(read.prerequisite_transaction_ids === undefined
+      ? {}
+      : { prerequisiteTransactionIds: read.prerequisite_transaction_ids }),
+    ...(list.length === 0
+      ? {}
+      : {
+          prerequisiteRevisions: list.map((item) => {
+            const one = readParameters(revision, item instanceof Map ? item : new Map());
+            return {
+              path: one.path.path,
+              revision: one.revision,
+              ...(one.transaction_id === undefined ? {} : { transactionId: one.transaction_id }),
+            };
+          }),
+        }),
+    ...(read.suppress_access_tracking === true ? { suppressAccessTracking: true } : {}),
+    ...(read.suppress_modification_tracking === true ? { suppressModificationTracking: true } : {}),
+    ...(read.suppress_expiration_timeout_renewal === true ? { suppressExpirationTimeoutRenewal: true } : {}),
+  };
+}
+
+/** Whether the caller asked for the bare value in API v4 too. */
+export function wantsBareValue(context: CommandContext): boolean {
+  const value = context.parameters.get("return_only_value");
+  return value !== undefined && value !== null && readBoolean(value);
+}

@@ -1,0 +1,158 @@
+/**
+ * `advance_queue_consumer`, and what `pull_queue_consumer` checks before it reads.
+ *
+ * Specified in: yt/yt/ytlib/api/native/transaction.cpp (DoAdvanceQueueConsumer),
+ * client_dynamic_tables_impl.cpp (DoPullQueueConsumer).
+ */
+import { toYtError, YtError } from "@qyt/base";
+import type { RichPath } from "@qyt/yson";
+import type { DynamicTable, TabletTransaction } from "../tablets/index.ts";
+import { consumerHasMeta } from "./consumer-schemas.ts";
+import { inTransaction, type QueueContext, type QueueServices } from "./context.ts";
+import { checkOldOffset, metaOf, type OffsetChange, type OffsetMeta, readOffset, writeOffset } from "./offsets.ts";
+import { readRowInfos } from "./queue-rows.ts";
+import { clusterOf, formatReference, type Reference, requireKnownCluster, resolveReference } from "./references.ts";
+
+export interface AdvanceParameters {
+  readonly consumerPath: RichPath;
+  readonly queuePath: RichPath;
+  readonly partitionIndex: bigint;
+  readonly oldOffset: bigint | undefined;
+  readonly newOffset: bigint;
+  /** Writes the consumer's row directly: no registration needed, the queue need not exist, no meta. */
+  readonly clientSide: boolean;
+  readonly transactionId: string | undefined;
+}
+
+/** Sets the offset of one partition. In the caller's transaction it takes effect at its commit. */
+export async function advanceQueueConsumer(
+  services: QueueServices,
+  context: QueueContext,
+  parameters: AdvanceParameters,
+): Promise<void> {
+  requireNotNegative("offset", parameters.newOffset);
+  requireNotNegative("partition index", parameters.partitionIndex);
+  await inTransaction(services, context, parameters.transactionId, (transaction) =>
+    parameters.clientSide
+      ? advanceClientSide(services, context, transaction, parameters)
+      : advanceServerSide(services, context, transaction, parameters),
+  );
+}
+
+function advanceClientSide(
+  services: QueueServices,
+  context: QueueContext,
+  transaction: TabletTransaction,
+  parameters: AdvanceParameters,
+): void {
+  const consumer = services.tables.dynamicTable(context, parameters.consumerPath, { permission: "write" });
+  consumerHasMeta(consumer.schema, consumer.path);
+  const change = changeOf(parameters, {
+    cluster: clusterOf(parameters.queuePath) ?? services.clusterName,
+    path: parameters.queuePath.path,
+  });
+  checkOldOffset(transaction, consumer, change);
+  writeOffset(transaction, consumer, change, undefined);
+}
+
+async function advanceServerSide(
+  services: QueueServices,
+  context: QueueContext,
+  transaction: TabletTransaction,
+  parameters: AdvanceParameters,
+): Promise<void> {
+  const consumer = services.tables.dynamicTable(context, parameters.consumerPath, { permission: "read" });
+  const queue = await requireRegistration(services, context, parameters.consumerPath, parameters.queuePath);
+  requireKnownCluster(services, queue.cluster, parameters.queuePath);
+  consumerHasMeta(consumer.schema, consumer.path);
+  services.tables.dynamicTable(context, parameters.consumerPath, { permission: "write" });
+  const change = changeOf(parameters, queue);
+  checkOldOffset(transaction, consumer, change);
+  writeOffset(transaction, consumer, change, await metaAt(services, context, change));
+}
+
+/** A failure to read the queue loses the meta, never the advance. */
+async function metaAt(
+  services: QueueServices,
+  context: QueueContext,
+  change: OffsetChange,
+): Promise<OffsetMeta | undefined> {
+  try {
+    const rows = await readRowInfos(
+      services,
+      context,
+      change.queue,
+      change.partitionIndex,
+      change.newOffset - 1n,
+      change.newOffset + 1n,
+    );
+    return metaOf(rows, change.newOffset);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The registered queue that the pair of paths means.
+ * @throws YtError 901 without a registration, 500 when either table is missing
+ */
+export async function requireRegistration(
+  services: QueueServices,
+  context: QueueContext,
+  consumerPath: RichPath,
+  queuePath: RichPath,
+): Promise<Reference> {
+  const consumer = await resolveReference(services, context, consumerPath, "strict");
+  const queue = await resolveQueue(services, context, queuePath);
+  if ((await services.registrations.find(queue, consumer)) === undefined) {
+    throw new YtError(
+      `Consumer ${formatReference(consumer)} is not registered for queue ${formatReference(queue)}`,
+      {
+        code: "AuthorizationError",
+        attributes: { raw_queue: queuePath.path, raw_consumer: consumerPath.path },
+      },
+    );
+  }
+  return queue;
+}
+
+/** Both texts are looked for by tests of the real system's two generations. */
+async function resolveQueue(services: QueueServices, context: QueueContext, path: RichPath): Promise<Reference> {
+  try {
+    return await resolveReference(services, context, path, "strict");
+  } catch (thrown) {
+    throw toYtError(thrown).wrap("Failed to resolve queue path", { path: path.path });
+  }
+}
+
+/** The offset that a pull with offset null starts at. */
+export function storedOffset(
+  services: QueueServices,
+  context: QueueContext,
+  consumer: DynamicTable,
+  queue: Reference,
+  partitionIndex: bigint,
+): bigint {
+  consumerHasMeta(consumer.schema, consumer.path);
+  const transaction = services.transactions.begin({ user: context.user });
+  try {
+    return readOffset(transaction, consumer, queue, partitionIndex).offset;
+  } finally {
+    transaction.abort();
+  }
+}
+
+function changeOf(parameters: AdvanceParameters, queue: Reference): OffsetChange {
+  return {
+    queue,
+    partitionIndex: parameters.partitionIndex,
+    oldOffset: parameters.oldOffset,
+    newOffset: parameters.newOffset,
+  };
+}
+
+function requireNotNegative(what: string, value: bigint): void {
+  if (value < 0n) {
+    throw new YtError(`Queue consumer ${what} ${value} cannot be negative`);
+  }
+}

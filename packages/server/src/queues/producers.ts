@@ -1,0 +1,257 @@
+/**
+ * Producer sessions and pushes without duplicates.
+ *
+ * A session row (queue, session id) keeps the epoch, which fences out older writers, and the number of
+ * the last row written. Paths are taken as given on this cluster: no links, no cluster attribute.
+ *
+ * Specified in: yt/yt/ytlib/api/native/transaction.cpp (DoPushQueueProducer),
+ * client_dynamic_tables_impl.cpp (Do{Create,Remove}QueueProducerSession),
+ * yt/yt/ytlib/queue_client/helpers.cpp (ValidatePushQueueProducerRows).
+ */
+import { isMap, mapOf, toYtError, type YsonValue, YtError } from "@qyt/base";
+import { type EncodedRows, producerSchema, type RowValue, YsonAny } from "@qyt/schema";
+import { parseYson, type RichPath, stringToBytes, writeYson } from "@qyt/yson";
+import type { DynamicTable, TabletTransaction } from "../tablets/index.ts";
+import { inTransaction, type QueueContext, type QueueServices } from "./context.ts";
+import { numberRows } from "./sequence-numbers.ts";
+
+export interface SessionParameters {
+  readonly producerPath: RichPath;
+  readonly queuePath: RichPath;
+  readonly sessionId: string;
+}
+
+export interface SessionState {
+  readonly epoch: bigint;
+  /** −1 when nothing was written yet. */
+  readonly sequenceNumber: bigint;
+  readonly userMeta: YsonValue;
+}
+
+interface StoredSession {
+  readonly sequenceNumber: bigint;
+  readonly epoch: bigint;
+  readonly userMeta: YsonAny | null;
+  readonly systemMeta: YsonAny | null;
+}
+
+const column = { sequenceNumber: 3, epoch: 4, userMeta: 5, systemMeta: 6 } as const;
+
+/** Opens a session, or takes it over: the epoch grows and older writers are fenced out. */
+export async function createProducerSession(
+  services: QueueServices,
+  context: QueueContext,
+  parameters: SessionParameters & {
+    readonly userMeta: YsonValue | undefined;
+    readonly mutationId: string | undefined;
+  },
+): Promise<SessionState> {
+  const producer = producerTable(services, context, parameters.producerPath);
+  const key = sessionKey(services, parameters);
+  return inTransaction(services, context, undefined, (transaction) => {
+    const stored = readSession(transaction, producer, key);
+    if (stored !== undefined && parameters.mutationId !== undefined && mutationOf(stored) === parameters.mutationId) {
+      return stateOf(stored);
+    }
+    const next: StoredSession = {
+      sequenceNumber: stored?.sequenceNumber ?? -1n,
+      epoch: stored === undefined ? 0n : stored.epoch + 1n,
+      userMeta: parameters.userMeta === undefined ? (stored?.userMeta ?? null) : encodeAny(parameters.userMeta),
+      systemMeta:
+        parameters.mutationId === undefined
+          ? (stored?.systemMeta ?? null)
+          : encodeAny(mapOf({ mutation_id: parameters.mutationId })),
+    };
+    writeSession(transaction, producer, key, next);
+    return stateOf(next);
+  });
+}
+
+/** Forgets a session; one that does not exist is no error. */
+export async function removeProducerSession(
+  services: QueueServices,
+  context: QueueContext,
+  parameters: SessionParameters,
+): Promise<void> {
+  const producer = producerTable(services, context, parameters.producerPath);
+  await inTransaction(services, context, undefined, (transaction) => {
+    transaction.deleteKey(producer, sessionKey(services, parameters));
+  });
+}
+
+export interface PushParameters extends SessionParameters {
+  readonly epoch: bigint;
+  /** Number of the first row; the following ones count up. */
+  readonly sequenceNumber: bigint | undefined;
+  readonly userMeta: YsonValue | undefined;
+  readonly requireSyncReplica: boolean;
+  readonly transactionId: string | undefined;
+}
+
+export interface PushResult {
+  readonly lastSequenceNumber: bigint;
+  readonly skippedRowCount: bigint;
+}
+
+/** The two tables of a push, checked; the queue's write schema is needed to read the rows. */
+export function pushTables(
+  services: QueueServices,
+  context: QueueContext,
+  parameters: Pick<PushParameters, "producerPath" | "queuePath">,
+): { readonly queue: DynamicTable; readonly producer: DynamicTable } {
+  const queue = validTable(services, context, parameters.queuePath, "queue");
+  if (queue.sorted) {
+    throw new YtError(`Queue ${queue.path} must be an ordered table`);
+  }
+  const producer = validTable(services, context, parameters.producerPath, "producer");
+  if (!producer.sorted) {
+    throw new YtError(`Producer ${producer.path} must be a sorted table`);
+  }
+  producer.check(context.user, "write");
+  queue.check(context.user, "write");
+  requireProducerSchema(producer);
+  return { queue, producer };
+}
+
+/** Writes the rows that the session does not have yet, and moves the session, in one transaction. */
+export async function pushQueueProducer(
+  services: QueueServices,
+  context: QueueContext,
+  parameters: PushParameters,
+  tables: { readonly queue: DynamicTable; readonly producer: DynamicTable },
+  rows: EncodedRows,
+): Promise<PushResult> {
+  const key = sessionKey(services, parameters);
+  return inTransaction(services, context, parameters.transactionId, (transaction) => {
+    const stored = readSession(transaction, tables.producer, key);
+    if (stored === undefined) {
+      throw new YtError(`Unknown queue producer session "${parameters.sessionId}"`, {
+        attributes: { session_id: parameters.sessionId, producer: tables.producer.path },
+      });
+    }
+    checkEpoch(parameters.epoch, stored.epoch);
+    const memory = `${tables.producer.id}/${parameters.queuePath.path}\0${parameters.sessionId}`;
+    const last = transaction.remembered.get(memory) ?? stored.sequenceNumber;
+    const numbers = numberRows(rows, parameters.sequenceNumber, last);
+    if (numbers.skippedRowCount < rows.rowCount) {
+      transaction.insertRows(tables.queue, rows.slice(numbers.skippedRowCount, rows.rowCount), {
+        requireSyncReplica: parameters.requireSyncReplica,
+      });
+    }
+    const reached = numbers.last !== undefined && numbers.last > last ? numbers.last : last;
+    writeSession(transaction, tables.producer, key, {
+      ...stored,
+      sequenceNumber: reached,
+      userMeta: parameters.userMeta === undefined ? stored.userMeta : encodeAny(parameters.userMeta),
+    });
+    transaction.remembered.set(memory, reached);
+    return {
+      lastSequenceNumber: numbers.last ?? last,
+      skippedRowCount: BigInt(numbers.skippedRowCount),
+    };
+  });
+}
+
+function checkEpoch(given: bigint, stored: bigint): void {
+  if (given < stored) {
+    throw new YtError(
+      `Received session epoch ${given} is less than the actual ${stored} epoch, probably it is a zombie`,
+      { code: "ZombieEpoch", attributes: { received_epoch: given, actual_epoch: stored } },
+    );
+  }
+  if (given > stored) {
+    throw new YtError(`Received epoch ${given} is greater than the actual ${stored} epoch`, {
+      code: "QueueInvalidEpoch",
+      attributes: { received_epoch: given, actual_epoch: stored },
+    });
+  }
+}
+
+function validTable(
+  services: QueueServices,
+  context: QueueContext,
+  path: RichPath,
+  role: "queue" | "producer",
+): DynamicTable {
+  try {
+    return services.tables.dynamicTable(context, path);
+  } catch (thrown) {
+    throw toYtError(thrown).wrap(`Path ${path.path} does not point to a valid ${role}`, { path: path.path });
+  }
+}
+
+function producerTable(services: QueueServices, context: QueueContext, path: RichPath): DynamicTable {
+  const producer = services.tables.dynamicTable(context, path, { permission: "write" });
+  requireProducerSchema(producer);
+  return producer;
+}
+
+function requireProducerSchema(producer: DynamicTable): void {
+  if (!producer.schema.equals(producerSchema)) {
+    throw new YtError(`Table ${producer.path} does not have the schema of a queue producer`, {
+      attributes: mapOf({ expected_schema: producerSchema.toYson(), actual_schema: producer.schema.toYson() }),
+    });
+  }
+}
+
+function sessionKey(services: QueueServices, parameters: SessionParameters): RowValue[] {
+  return [services.clusterName, parameters.queuePath.path, parameters.sessionId].map((text) => stringToBytes(text));
+}
+
+function readSession(
+  transaction: TabletTransaction,
+  producer: DynamicTable,
+  key: readonly RowValue[],
+): StoredSession | undefined {
+  const [row] = transaction.lookup(producer, [key]);
+  if (row === undefined) {
+    return undefined;
+  }
+  const integer = (index: number, fallback: bigint): bigint => {
+    const value = row[index];
+    return typeof value === "bigint" ? value : fallback;
+  };
+  const any = (index: number): YsonAny | null => {
+    const value = row[index];
+    return value instanceof YsonAny ? value : null;
+  };
+  return {
+    sequenceNumber: integer(column.sequenceNumber, -1n),
+    epoch: integer(column.epoch, 0n),
+    userMeta: any(column.userMeta),
+    systemMeta: any(column.systemMeta),
+  };
+}
+
+function writeSession(
+  transaction: TabletTransaction,
+  producer: DynamicTable,
+  key: readonly RowValue[],
+  session: StoredSession,
+): void {
+  transaction.writeRow(producer, [
+    ...key,
+    session.sequenceNumber,
+    session.epoch,
+    session.userMeta,
+    session.systemMeta,
+  ]);
+}
+
+function stateOf(session: StoredSession): SessionState {
+  return {
+    epoch: session.epoch,
+    sequenceNumber: session.sequenceNumber,
+    userMeta: session.userMeta === null ? null : parseYson(session.userMeta.bytes),
+  };
+}
+
+function mutationOf(session: StoredSession): string | undefined {
+  const meta = session.systemMeta === null ? null : parseYson(session.systemMeta.bytes);
+  const id = isMap(meta) ? meta.get("mutation_id") : undefined;
+  return typeof id === "string" ? id : undefined;
+}
+
+function encodeAny(value: YsonValue): YsonAny | null {
+  return value === null ? null : new YsonAny(writeYson(value, "binary"));
+}

@@ -1,0 +1,57 @@
+/**
+ * What transactions, queries and queues see of a mounted dynamic table. The table room implements it
+ * over the Cypress node; nothing here knows of Cypress.
+ */
+import type { EncodedRows, RowValue, TableSchema } from "@qyt/schema";
+import type { OrderedTablet } from "./ordered/index.ts";
+import type { SortedRows } from "./sorted/index.ts";
+
+export interface DynamicTable {
+  readonly id: string;
+  /** Physical path, escaped. */
+  readonly path: string;
+  readonly schema: TableSchema;
+  readonly sorted: boolean;
+  readonly atomicity: "full" | "none";
+  /** `$tablet_index`, `$row_index` and all columns of an ordered table; the schema of a sorted one. */
+  readonly querySchema: TableSchema;
+  /** What `insert_rows` accepts. */
+  readonly writeSchema: TableSchema;
+  /** What `push_queue_producer` accepts. */
+  readonly producerWriteSchema: TableSchema;
+  /** The key columns, as `lookup_rows` and `delete_rows` take them. */
+  readonly keySchema: TableSchema;
+  readonly tabletCount: number;
+
+  /** @throws YtError 901 */
+  check(user: string, permission: "read" | "write" | "mount"): void;
+
+  // Ordered tables
+
+  /** Indexes of the tablets that take writes. @throws YtError 1702 `Table //t has no mounted tablets` */
+  writableTabletIndexes(): readonly number[];
+  /** @throws YtError 1701 for a wrong index, 1702 when it is not mounted */
+  writableTablet(index: number): OrderedTablet;
+  /** Mounted and frozen ones. @throws YtError 1701, 1702 */
+  readableTablet(index: number): OrderedTablet;
+  /** System columns of single rows that exist, in order. @throws YtError 1701, 1702 */
+  rowInfos(tabletIndex: number, fromRow: number, toRow: number): readonly RowInfo[];
+
+  // Sorted tables
+
+  /** Rows of a sorted table. @throws AssertionError for an ordered one */
+  readonly rows: SortedRows;
+  /** @throws YtError 1702 when the tablet of the key does not take writes (or reads) */
+  requireWritableKey(key: Buffer): void;
+  requireReadableKey(key: Buffer): void;
+  /** Fills computed key columns and checks what the schema alone cannot. */
+  completeRow(row: readonly (RowValue | undefined)[]): (RowValue | undefined)[];
+}
+
+export interface RowInfo {
+  readonly rowIndex: number;
+  readonly timestamp?: bigint;
+  readonly cumulativeDataWeight?: bigint;
+}
+
+export type { EncodedRows };

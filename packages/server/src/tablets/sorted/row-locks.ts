@@ -1,0 +1,136 @@
+/**
+ * Locks of rows: what is in flight, and what reading transactions have left behind. In memory only: no
+ * tablet transaction survives a restart, and committed writes are found in the store.
+ *
+ * A row's columns fall into lock groups, here bits of a mask: bit 0 is the main group.
+ * Specified in: yt/yt/client/api/client_common.h, documentation "Dynamic tables: transactions".
+ */
+import type { TableSchema } from "@qyt/schema";
+
+export type LockMode = "exclusive" | "shared_write" | "shared_strong" | "shared_weak";
+
+export const mainGroup = 1;
+
+/** Lock groups of a schema. */
+export class LockGroups {
+  readonly names: readonly string[];
+  readonly all: number;
+  readonly #byColumn: readonly number[];
+
+  constructor(schema: TableSchema) {
+    const names = [...new Set(schema.columns.flatMap(({ lock }) => (lock === undefined ? [] : [lock])))];
+    this.names = names;
+    this.all = names.reduce((mask, _, index) => mask | (2 << index), mainGroup) >>> 0;
+    this.#byColumn = schema.columns.map(({ lock }) => (lock === undefined ? mainGroup : 2 << names.indexOf(lock)));
+  }
+
+  /** The bit of a column by its position in the schema. */
+  ofColumn(index: number): number {
+    return this.#byColumn[index] ?? mainGroup;
+  }
+
+  /** The bit of a named group; 0 when there is none. */
+  ofName(name: string): number {
+    const index = this.names.indexOf(name);
+    return index < 0 ? 0 : 2 << index;
+  }
+
+  nameOf(mask: number): string {
+    const index = this.names.findIndex((_, position) => (mask & (2 << position)) !== 0);
+    return (mask & mainGroup) !== 0 || index < 0 ? "<primary>" : (this.names[index] ?? "<primary>");
+  }
+}
+
+/** A claim on some groups of a row by a commit. */
+export interface RowClaim {
+  readonly transactionId: string;
+  /** Commit timestamp. */
+  readonly timestamp: bigint;
+  readonly mask: number;
+  readonly mode: LockMode;
+}
+
+export interface RowConflict {
+  readonly winner: RowClaim;
+  readonly reason: "write" | "read" | "shared write";
+}
+
+export class RowLocks {
+  /** Writes and locks that are prepared and not durable yet, by key. */
+  readonly #inFlight = new Map<string, RowClaim[]>();
+  /** Durable strong read locks and exclusive locks without a write, by key. */
+  readonly #marks = new Map<string, RowClaim[]>();
+
+  /** The first claim that a transaction started at `startTimestamp` cannot go past. */
+  findConflict(key: string, mask: number, mode: LockMode, startTimestamp: bigint): RowConflict | undefined {
+    for (const claims of [this.#inFlight.get(key), this.#marks.get(key)]) {
+      for (const claim of claims ?? []) {
+        if (claim.timestamp > startTimestamp && (claim.mask & mask) !== 0) {
+          const reason = conflictReason(mode, claim.mode);
+          if (reason !== undefined) {
+            return { winner: claim, reason };
+          }
+        }
+      }
+    }
+    return undefined;
+  }
+
+  claim(key: string, claim: RowClaim): void {
+    const claims = this.#inFlight.get(key);
+    if (claims === undefined) {
+      this.#inFlight.set(key, [claim]);
+    } else {
+      claims.push(claim);
+    }
+  }
+
+  /** The claim is durable: a write is in the store now, a strong lock stays as a mark. */
+  settle(key: string, claim: RowClaim, leavesMark: boolean): void {
+    this.release(key, claim);
+    if (leavesMark) {
+      const marks = this.#marks.get(key);
+      if (marks === undefined) {
+        this.#marks.set(key, [claim]);
+      } else {
+        marks.push(claim);
+      }
+    }
+  }
+
+  release(key: string, claim: RowClaim): void {
+    const claims = this.#inFlight.get(key)?.filter((other) => other !== claim);
+    if (claims === undefined || claims.length === 0) {
+      this.#inFlight.delete(key);
+    } else {
+      this.#inFlight.set(key, claims);
+    }
+  }
+
+  /** Forgets marks that no live transaction can run into any more. */
+  forgetBefore(horizon: bigint): void {
+    for (const [key, marks] of this.#marks) {
+      const rest = marks.filter((mark) => mark.timestamp > horizon);
+      if (rest.length === 0) {
+        this.#marks.delete(key);
+      } else if (rest.length < marks.length) {
+        this.#marks.set(key, rest);
+      }
+    }
+  }
+}
+
+/** Why a lock of mode `wanted` cannot follow a commit that held `held`; `undefined` when it can. */
+export function conflictReason(wanted: LockMode, held: LockMode): RowConflict["reason"] | undefined {
+  const wantsWrite = wanted === "exclusive" || wanted === "shared_write";
+  switch (held) {
+    case "exclusive":
+      return "write";
+    case "shared_write":
+      return wanted === "shared_write" ? undefined : "shared write";
+    case "shared_strong":
+      return wantsWrite ? "read" : undefined;
+    case "shared_weak":
+      return undefined;
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * One version of one row of a sorted table, as it is stored.
+ *
+ *     u8 format · u8 kind · u8 flags · { u16 column id · u8 cell flags · cell }*
+ *
+ * Column ids are positions in the table's list of value columns ever known, which only grows, so that
+ * altering a table rewrites nothing. A `write` is the whole row (what is missing is null), an `update`
+ * only the columns listed, a `delete` ends the row.
+ */
+import { YtError } from "@qyt/base";
+import { decodeCell, type RowValue, RowOutput, skipCell, writeCell } from "@qyt/schema";
+
+export type VersionKind = "write" | "update" | "delete" | "lock";
+
+export interface VersionCell {
+  readonly columnId: number;
+  readonly value: RowValue;
+  /** The value is to be folded into what is below. */
+  readonly aggregate: boolean;
+}
+
+export interface RowVersion {
+  readonly timestamp: bigint;
+  readonly kind: VersionKind;
+  /** Written with `shared_write` locks. */
+  readonly sharedWrite: boolean;
+  readonly cells: readonly VersionCell[];
+}
+
+const format = 1;
+const kinds: readonly VersionKind[] = ["write", "update", "delete", "lock"];
+const sharedWriteFlag = 1;
+const aggregateFlag = 1;
+const headerBytes = 3;
+const cellHeaderBytes = 3;
+
+export interface VersionInput extends Omit<RowVersion, "timestamp" | "cells"> {
+  readonly cells: readonly (VersionCell & { readonly isUnsigned: boolean })[];
+}
+
+export function encodeVersion(version: VersionInput): Buffer {
+  const output = new RowOutput();
+  output.byte(format);
+  output.byte(kinds.indexOf(version.kind));
+  output.byte(version.sharedWrite ? sharedWriteFlag : 0);
+  for (const cell of version.cells) {
+    output.byte(cell.columnId & 0xff);
+    output.byte(cell.columnId >>> 8);
+    output.byte(cell.aggregate ? aggregateFlag : 0);
+    writeCell(output, cell.value, cell.isUnsigned);
+  }
+  return output.take();
+}
+
+/** @throws YtError 721 when the bytes are no version record */
+export function decodeVersion(bytes: Buffer, timestamp: bigint): RowVersion {
+  const kind = kinds[bytes[1] ?? 0xff];
+  if (bytes[0] !== format || kind === undefined) {
+    throw damaged();
+  }
+  const cells: VersionCell[] = [];
+  let position = headerBytes;
+  while (position < bytes.length) {
+    if (position + cellHeaderBytes >= bytes.length) {
+      throw damaged();
+    }
+    const columnId = bytes.readUInt16LE(position);
+    const isAggregate = bytes[position + 2] === aggregateFlag;
+    position += cellHeaderBytes;
+    const end = skipCell(bytes, position, bytes.length);
+    cells.push({ columnId, aggregate: isAggregate, value: decodeCell(bytes, position, end) ?? null });
+    position = end;
+  }
+  return { timestamp, kind, sharedWrite: bytes[2] === sharedWriteFlag, cells };
+}
+
+function damaged(): YtError {
+  return new YtError("A version of a row of a sorted table is damaged", { code: "InvalidBlockChecksum" });
+}

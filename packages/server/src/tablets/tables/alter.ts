@@ -1,0 +1,104 @@
+/**
+ * `alter_table`: schema changes, and the switch between static and dynamic.
+ * Specified in: table_node_proxy_detail.cpp, documentation "Dynamic tables: MapReduce operations".
+ */
+import { YtError, type YsonValue } from "@qyt/base";
+import { checkAlter, TableSchema, toDynamicSchema } from "@qyt/schema";
+import type { Draft, Node } from "../../cypress/index.ts";
+import { attach, type TableEnvironment } from "./environment.ts";
+import { rowFormatOf } from "./row-format.ts";
+import { isOrderedDynamic, type TableState } from "./table-state.ts";
+import { createOrderedTablet, destroyOrderedTablet, dropChunkList, tabletObjectType } from "./table-type.ts";
+
+export interface AlterOptions {
+  readonly schema?: YsonValue;
+  readonly dynamic?: boolean;
+}
+
+export function alterTable(
+  environment: TableEnvironment,
+  draft: Draft,
+  node: Node<TableState>,
+  options: AlterOptions,
+): void {
+  const { state } = node;
+  const path = draft.pathOf(node);
+  if (state.tablets.some((tablet) => tablet.state !== "unmounted")) {
+    throw new YtError(`Cannot change table ${path} since not all tablets are unmounted`, {
+      code: "InvalidTabletState",
+      attributes: { path },
+    });
+  }
+  if (options.dynamic !== undefined && draft.transactionId !== undefined) {
+    throw new YtError('Operation cannot be performed in transaction: "dynamic" cannot be changed there');
+  }
+  let next = state;
+  const becomesDynamic = options.dynamic ?? state.dynamic;
+  if (options.schema !== undefined) {
+    const parsed = TableSchema.fromYson(options.schema);
+    const schema = becomesDynamic ? toDynamicSchema(parsed) : parsed;
+    const isEmpty =
+      !state.dynamic && (state.chunkListId === undefined || environment.chunkList(state.chunkListId).rowCount === 0);
+    checkAlter(state.schema, schema, { dynamic: becomesDynamic, empty: isEmpty });
+    const known = new Set(state.valueColumns);
+    const added = schema.columns
+      .slice(schema.keyColumnCount)
+      .map(({ name }) => name)
+      .filter((name) => !known.has(name));
+    next = {
+      ...next,
+      schema,
+      schemaMode: "strong",
+      valueColumns: state.dynamic ? [...state.valueColumns, ...added] : state.valueColumns,
+    };
+  }
+  if (options.dynamic !== undefined && options.dynamic !== state.dynamic) {
+    next = options.dynamic
+      ? toDynamic(environment, draft, node, next)
+      : toStatic(environment, draft, path, next);
+  } else if (isOrderedDynamic(next)) {
+    for (const { id } of next.tablets) {
+      const format = rowFormatOf(next.schema);
+      draft.onDurable(() => environment.orderedTablets.get(id)?.setFormat(format));
+    }
+  }
+  draft.update(node.id, { state: next });
+}
+
+function toDynamic(environment: TableEnvironment, draft: Draft, node: Node<TableState>, state: TableState): TableState {
+  const schema = toDynamicSchema(state.schema);
+  if (schema.keyColumnCount > 0) {
+    throw new YtError("Making a sorted static table dynamic is not supported; create a dynamic table and insert its rows");
+  }
+  const refs = state.chunkListId === undefined ? [] : environment.chunkList(state.chunkListId).refs;
+  const id = draft.newId(tabletObjectType);
+  const dynamic: TableState = {
+    ...state,
+    schema,
+    dynamic: true,
+    tablets: [{ id, state: "unmounted", pivotKey: Buffer.alloc(0) }],
+    valueColumns: schema.columns.map(({ name }) => name),
+  };
+  createOrderedTablet(environment, draft, dynamic, { tabletId: id, tableId: node.id, sealed: refs });
+  if (state.chunkListId === undefined) {
+    return dynamic;
+  }
+  dropChunkList(environment, draft, state.chunkListId);
+  const { chunkListId: _, ...withoutList } = dynamic;
+  return withoutList;
+}
+
+function toStatic(environment: TableEnvironment, draft: Draft, path: string, state: TableState): TableState {
+  if (!isOrderedDynamic(state)) {
+    throw new YtError(`Making sorted dynamic table ${path} static is not supported; read its rows and write them to a static table`);
+  }
+  const list = environment.newChunkList();
+  const chunkIds = state.tablets.flatMap(({ id }) =>
+    environment.orderedTablet(id).pending.sealed.map(({ chunk }) => chunk.id),
+  );
+  attach(draft, list.prepareShare(draft.batch, chunkIds));
+  for (const { id } of state.tablets) {
+    destroyOrderedTablet(environment, draft, id);
+  }
+  return { ...state, dynamic: false, tablets: [], valueColumns: [], chunkListId: list.id };
+}

@@ -1,0 +1,246 @@
+/**
+ * A dynamic table as transactions and queries use it: always the present state of the node, so that a
+ * transaction that commits after an unmount is refused.
+ */
+import { assert, YtError } from "@qyt/base";
+import { type RowValue, TableSchema, toProducerWriteSchema, toQuerySchema, toWriteSchema } from "@qyt/schema";
+import type { Node, View } from "../../cypress/index.ts";
+import type { DynamicTable, RowInfo } from "../dynamic-table.ts";
+import type { OrderedTablet } from "../ordered/index.ts";
+import type { SortedRows } from "../sorted/index.ts";
+import type { TableEnvironment } from "./environment.ts";
+import { maxTabletDataWeight } from "./settings.ts";
+import { isSortedDynamic, type TabletRecord, type TableState } from "./table-state.ts";
+import { atomicityOf } from "./table-type.ts";
+
+interface DerivedSchemas {
+  readonly query: TableSchema;
+  readonly write: TableSchema;
+  readonly producerWrite: TableSchema;
+  readonly key: TableSchema;
+}
+
+const derivedSchemas = new WeakMap<TableSchema, DerivedSchemas>();
+
+function derived(schema: TableSchema): DerivedSchemas {
+  let known = derivedSchemas.get(schema);
+  if (known === undefined) {
+    known = {
+      query: toQuerySchema(schema),
+      write: toWriteSchema(schema),
+      producerWrite: toProducerWriteSchema(schema),
+      key: new TableSchema(schema.columns.slice(0, schema.keyColumnCount), {
+        strict: true,
+        uniqueKeys: schema.uniqueKeys,
+      }),
+    };
+    derivedSchemas.set(schema, known);
+  }
+  return known;
+}
+
+export class DynamicTableHandle implements DynamicTable {
+  readonly id: string;
+  readonly path: string;
+  readonly #environment: TableEnvironment;
+  readonly #view: () => View;
+
+  constructor(environment: TableEnvironment, view: () => View, id: string, path: string) {
+    this.#environment = environment;
+    this.#view = view;
+    this.id = id;
+    this.path = path;
+  }
+
+  /** The committed node. @throws YtError 500 when the table is gone */
+  get node(): Node<TableState> {
+    const node = this.#view().node(this.id);
+    if (node === undefined) {
+      throw new YtError(`Table ${this.path} does not exist any more`, {
+        code: "ResolveError",
+        attributes: { table_id: this.id, path: this.path },
+      });
+    }
+    return node as Node<TableState>;
+  }
+
+  get state(): TableState {
+    return this.node.state;
+  }
+
+  get schema(): TableSchema {
+    return this.state.schema;
+  }
+
+  get sorted(): boolean {
+    return isSortedDynamic(this.state);
+  }
+
+  get atomicity(): "full" | "none" {
+    return atomicityOf(this.state);
+  }
+
+  get querySchema(): TableSchema {
+    return derived(this.schema).query;
+  }
+
+  get writeSchema(): TableSchema {
+    return derived(this.schema).write;
+  }
+
+  get producerWriteSchema(): TableSchema {
+    return derived(this.schema).producerWrite;
+  }
+
+  get keySchema(): TableSchema {
+    return derived(this.schema).key;
+  }
+
+  get tabletCount(): number {
+    return this.state.tablets.length;
+  }
+
+  check(user: string, permission: "read" | "write" | "mount"): void {
+    this.#view().check(user, permission, this.node);
+  }
+
+  writableTabletIndexes(): readonly number[] {
+    const { tablets } = this.state;
+    const indexes: number[] = [];
+    for (let index = 0; index < tablets.length; index++) {
+      if (tablets[index]?.state === "mounted") {
+        indexes.push(index);
+      }
+    }
+    if (indexes.length === 0) {
+      throw new YtError(`Table ${this.path} has no mounted tablets`, {
+        code: "TabletNotMounted",
+        attributes: { path: this.path, table_id: this.id },
+      });
+    }
+    return indexes;
+  }
+
+  writableTablet(index: number): OrderedTablet {
+    const node = this.node;
+    const record = this.#record(node.state, index);
+    if (record.state !== "mounted") {
+      throw this.#notMounted(record);
+    }
+    const tablet = this.#environment.orderedTablet(record.id);
+    const limit = maxTabletDataWeight(node.attributes, node.state);
+    if (limit !== undefined) {
+      this.#checkWeight(tablet, limit);
+    }
+    return tablet;
+  }
+
+  readableTablet(index: number): OrderedTablet {
+    const record = this.#record(this.state, index);
+    if (record.state === "unmounted") {
+      throw this.#notReadable(record);
+    }
+    return this.#environment.orderedTablet(record.id);
+  }
+
+  rowInfos(tabletIndex: number, fromRow: number, toRow: number): readonly RowInfo[] {
+    const tablet = this.readableTablet(tabletIndex);
+    const { hasTimestamp, hasCumulativeDataWeight } = tablet.format;
+    const infos: RowInfo[] = [];
+    for (let rowIndex = fromRow; rowIndex < toRow; rowIndex++) {
+      const facts = tablet.rowFacts(rowIndex);
+      if (facts !== undefined) {
+        infos.push({
+          rowIndex,
+          ...(hasTimestamp ? { timestamp: facts.timestamp } : {}),
+          ...(hasCumulativeDataWeight ? { cumulativeDataWeight: BigInt(facts.cumulativeDataWeight) } : {}),
+        });
+      }
+    }
+    return infos;
+  }
+
+  get rows(): SortedRows {
+    return this.#environment.sortedRows(this.node, () => this.path);
+  }
+
+  requireWritableKey(key: Buffer): void {
+    const record = this.tabletOfKey(key);
+    if (record.state !== "mounted") {
+      throw this.#notMounted(record);
+    }
+  }
+
+  requireReadableKey(key: Buffer): void {
+    const record = this.tabletOfKey(key);
+    if (record.state === "unmounted") {
+      throw this.#notReadable(record);
+    }
+  }
+
+  /** The tablet whose range of keys holds the key. */
+  tabletOfKey(key: Buffer): TabletRecord {
+    const { tablets } = this.state;
+    let found = tablets[0];
+    for (const tablet of tablets) {
+      if (Buffer.compare(tablet.pivotKey, key) <= 0) {
+        found = tablet;
+      }
+    }
+    assert(found !== undefined, "a dynamic table has a tablet");
+    return found;
+  }
+
+  /** @throws YtError 1702 unless every tablet can be read */
+  requireReadable(): void {
+    for (const record of this.state.tablets) {
+      if (record.state === "unmounted") {
+        throw this.#notReadable(record);
+      }
+    }
+  }
+
+  completeRow(row: readonly (RowValue | undefined)[]): (RowValue | undefined)[] {
+    return [...row];
+  }
+
+  #record(state: TableState, index: number): TabletRecord {
+    const record = state.tablets[index];
+    if (record === undefined || !Number.isInteger(index)) {
+      throw new YtError(
+        `Invalid tablet index for table ${this.path}: expected in range [0,${state.tablets.length - 1}], got ${index}`,
+        { code: "NoSuchTablet", attributes: { path: this.path, tablet_index: BigInt(index) } },
+      );
+    }
+    return record;
+  }
+
+  #checkWeight(tablet: OrderedTablet, limit: number): void {
+    const { chunkDataWeight, dynamicDataWeight } = tablet.statistics();
+    const weight = chunkDataWeight + dynamicDataWeight;
+    if (weight >= limit) {
+      throw new YtError(
+        `Data weight of tablet ${tablet.tabletId} of table ${this.path} is ${weight}, which is not below the limit "max_ordered_tablet_data_weight" of ${limit}`,
+        { attributes: { tablet_id: tablet.tabletId, data_weight: BigInt(weight), limit: BigInt(limit) } },
+      );
+    }
+  }
+
+  #notMounted(record: TabletRecord): YtError {
+    return new YtError(`Tablet ${record.id} of table ${this.path} is in "${record.state}" state`, {
+      code: "TabletNotMounted",
+      attributes: {
+        tablet_id: record.id,
+        path: this.path,
+        is_tablet_unmounted: record.state === "unmounted",
+      },
+    });
+  }
+
+  #notReadable(record: TabletRecord): YtError {
+    return new YtError(`Cannot read from tablet ${record.id} while it is in "${record.state}" state`, {
+      code: "TabletNotMounted",
+      attributes: { tablet_id: record.id, path: this.path, is_tablet_unmounted: true },
+    });
+  }
+}

@@ -1,0 +1,83 @@
+/** What the table type needs of the engine below, shared by all tables of the cluster. */
+import { assert } from "@qyt/base";
+import type { Cell } from "../../cell/index.ts";
+import type { Draft, Node } from "../../cypress/index.ts";
+import type { ChunkManager } from "../chunks/chunk-manager.ts";
+import type { Prepared } from "../chunks/prepared.ts";
+import { StaticChunkList } from "../chunks/static-chunk-list.ts";
+import type { BlockMerger, OrderedTablet } from "../ordered/index.ts";
+import { SortedRows } from "../sorted/index.ts";
+import type { TableState } from "./table-state.ts";
+
+export class TableEnvironment {
+  readonly cell: Cell;
+  readonly chunks: ChunkManager;
+  readonly merger: BlockMerger;
+  /** Id of the one tablet cell, and this node's address, as clients are shown them. */
+  tabletCellId = "0-0-0-0";
+  nodeAddress = "localhost";
+  /** Ordered tablets by id: open from creation to removal, whatever their mount state. */
+  readonly orderedTablets = new Map<string, OrderedTablet>();
+  readonly #chunkLists = new Map<string, StaticChunkList>();
+  readonly #sortedRows = new Map<string, { readonly key: object; readonly rows: SortedRows }>();
+
+  constructor(cell: Cell, chunks: ChunkManager, merger: BlockMerger) {
+    this.cell = cell;
+    this.chunks = chunks;
+    this.merger = merger;
+  }
+
+  orderedTablet(id: string): OrderedTablet {
+    const tablet = this.orderedTablets.get(id);
+    assert(tablet !== undefined, `Tablet ${id} is open`);
+    return tablet;
+  }
+
+  chunkList(id: string): StaticChunkList {
+    let list = this.#chunkLists.get(id);
+    if (list === undefined) {
+      list = StaticChunkList.open(this.cell, this.chunks, id);
+      this.#chunkLists.set(id, list);
+    }
+    return list;
+  }
+
+  newChunkList(): StaticChunkList {
+    const list = StaticChunkList.create(this.cell, this.chunks);
+    this.#chunkLists.set(list.id, list);
+    return list;
+  }
+
+  forgetChunkList(id: string): void {
+    this.#chunkLists.delete(id);
+  }
+
+  /** Rows of a sorted table; one object as long as the schema stays, since it holds the row locks. */
+  sortedRows(node: Node<TableState>, path: () => string): SortedRows {
+    const { state } = node;
+    assert(state.rowsId !== undefined, `Table ${node.id} has sorted rows`);
+    const known = this.#sortedRows.get(state.rowsId);
+    if (known !== undefined && known.key === state.schema) {
+      return known.rows;
+    }
+    const rows = new SortedRows({
+      cell: this.cell,
+      rowsId: state.rowsId,
+      schema: state.schema,
+      valueColumns: state.valueColumns,
+      path,
+    });
+    this.#sortedRows.set(state.rowsId, { key: state.schema, rows });
+    return rows;
+  }
+
+  forgetSortedRows(rowsId: string): void {
+    this.#sortedRows.delete(rowsId);
+  }
+}
+
+/** Lets a prepared change of the engine take part in a mutation of the tree. */
+export function attach(draft: Draft, prepared: Prepared): void {
+  draft.onDurable(() => prepared.onDurable());
+  draft.onFailed(() => prepared.onFailed());
+}

@@ -1,0 +1,291 @@
+/**
+ * The tables of the cluster: finding them, their life cycle, and the background work on their rows.
+ */
+import { type Timer, toYtError, YtError } from "@qyt/base";
+import { parseRichPath, type RichPath } from "@qyt/yson";
+import { type Cell, WriteBatch } from "../../cell/index.ts";
+import type { Cypress, Node, NodeType, View } from "../../cypress/index.ts";
+import { ChunkManager } from "../chunks/chunk-manager.ts";
+import type { DynamicTable } from "../dynamic-table.ts";
+import { BlockMerger, OrderedTablet } from "../ordered/index.ts";
+import type { TabletTransactions } from "../transactions/index.ts";
+import { type AlterOptions, alterTable } from "./alter.ts";
+import { DynamicTableHandle } from "./dynamic-table-handle.ts";
+import { TableEnvironment } from "./environment.ts";
+import { changeTabletStates, type LifecycleCommand, type TabletRange } from "./lifecycle.ts";
+import { maintainTablet } from "./maintenance.ts";
+import { type ReshardOptions, reshardTable } from "./reshard.ts";
+import { rowFormatOf } from "./row-format.ts";
+import { isOrderedDynamic, isSortedDynamic, type TableState } from "./table-state.ts";
+import { createTableType } from "./table-type.ts";
+
+export interface TableContext {
+  readonly user: string;
+  /** Master transaction whose version of the tree is read. */
+  readonly transactionId?: string;
+}
+
+export interface Table {
+  readonly id: string;
+  readonly path: string;
+  readonly node: Node<TableState>;
+  readonly view: View;
+}
+
+/** How often flushes, retention and compaction are looked at, in milliseconds. */
+const maintenancePeriodMs = 1_000;
+const scanBatchRows = 1_000;
+
+export class TableManager {
+  readonly environment: TableEnvironment;
+  readonly nodeTypes: readonly NodeType[];
+  #cypress: Cypress | undefined;
+  #transactions: TabletTransactions | undefined;
+  #timer: Timer | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  private constructor(environment: TableEnvironment) {
+    this.environment = environment;
+    this.nodeTypes = [createTableType(environment) as NodeType];
+  }
+
+  /** Opens the chunks. The tree is opened next, with `nodeTypes`; then `start` opens the tablets. */
+  static async open(cell: Cell): Promise<TableManager> {
+    const chunks = await ChunkManager.open(cell);
+    return new TableManager(new TableEnvironment(cell, chunks, new BlockMerger(chunks)));
+  }
+
+  /** Opens all tablets and begins the background work. */
+  async start(
+    cypress: Cypress,
+    transactions: TabletTransactions,
+    options: { readonly nodeAddress: string },
+  ): Promise<void> {
+    this.#cypress = cypress;
+    this.#transactions = transactions;
+    this.environment.nodeAddress = options.nodeAddress;
+    const view = cypress.view();
+    const cells = view.findNode("//sys/tablet_cells");
+    for (const [, id] of cells === undefined ? [] : view.children(cells.id)) {
+      this.environment.tabletCellId = id;
+      break;
+    }
+    for (const node of this.#allTables(cypress)) {
+      if (isOrderedDynamic(node.state)) {
+        for (const tablet of node.state.tablets) {
+          await this.#openTablet(node, tablet.id);
+        }
+      }
+    }
+    this.#schedule();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+    await this.#running;
+    await this.environment.merger.stop();
+    for (const tablet of this.environment.orderedTablets.values()) {
+      tablet.close();
+    }
+  }
+
+  get cypress(): Cypress {
+    if (this.#cypress === undefined) {
+      throw new YtError("The tree is not open yet", { code: "Unavailable" });
+    }
+    return this.#cypress;
+  }
+
+  /** The table at a path, links followed. @throws YtError 500 */
+  find(context: TableContext, path: RichPath | string): Table {
+    const view = this.cypress.view(context.transactionId);
+    const node = view.resolveNode(typeof path === "string" ? parseRichPath(path).path : path.path);
+    if (node.type !== "table") {
+      throw new YtError(
+        `Path ${view.pathOf(node)} does not point to a table: it is of type "${node.type}"`,
+        { code: "InvalidObjectType", attributes: { path: view.pathOf(node), type: node.type } },
+      );
+    }
+    return { id: node.id, path: view.pathOf(node), node: node as Node<TableState>, view };
+  }
+
+  /** @throws YtError 500, 901, `Table //t is not dynamic` */
+  dynamicTable(
+    context: TableContext,
+    path: RichPath | string,
+    options: { readonly permission?: "read" | "write" } = {},
+  ): DynamicTable {
+    return this.dynamicHandle(context, path, options);
+  }
+
+  /** As `dynamicTable`, with what only this room uses. */
+  dynamicHandle(
+    context: TableContext,
+    path: RichPath | string,
+    options: { readonly permission?: "read" | "write" } = {},
+  ): DynamicTableHandle {
+    const table = this.find({ user: context.user }, path);
+    if (options.permission !== undefined) {
+      table.view.check(context.user, options.permission, table.node);
+    }
+    if (!table.node.state.dynamic) {
+      throw new YtError(`Table ${table.path} is not dynamic`, { attributes: { path: table.path } });
+    }
+    return new DynamicTableHandle(this.environment, () => this.cypress.view(), table.id, table.path);
+  }
+
+  /** All rows of a sorted table, newest versions, in batches in key order. */
+  async *scanSorted(table: DynamicTable): AsyncIterable<import("@qyt/schema").RowValue[][]> {
+    const timestamp = this.#visibleTimestamp();
+    let from: Buffer | undefined = Buffer.alloc(0);
+    while (from !== undefined) {
+      const { rows, next } = table.rows.scan(from, undefined, timestamp, scanBatchRows);
+      yield rows;
+      from = next;
+      if (next !== undefined) {
+        await new Promise<void>((resolve) => setImmediate(resolve));
+      }
+    }
+  }
+
+  mount(context: TableContext, path: RichPath, options: TabletRange & { readonly freeze?: boolean }): Promise<void> {
+    return this.#change(context, path, options.freeze === true ? "mount_frozen" : "mount", options);
+  }
+
+  unmount(context: TableContext, path: RichPath, options: TabletRange & { readonly force?: boolean }): Promise<void> {
+    return this.#change(context, path, options.force === true ? "force_unmount" : "unmount", options);
+  }
+
+  remount(context: TableContext, path: RichPath, options: TabletRange): Promise<void> {
+    return this.#change(context, path, "remount", options);
+  }
+
+  freeze(context: TableContext, path: RichPath, options: TabletRange): Promise<void> {
+    return this.#change(context, path, "freeze", options);
+  }
+
+  unfreeze(context: TableContext, path: RichPath, options: TabletRange): Promise<void> {
+    return this.#change(context, path, "unfreeze", options);
+  }
+
+  /** @throws YtError of tables §5.6 */
+  async reshard(context: TableContext, path: RichPath, options: ReshardOptions): Promise<void> {
+    const { path: real } = this.find(context, path);
+    await this.cypress.mutate({ user: context.user }, (draft) => {
+      const node = draft.resolveNode(real) as Node<TableState>;
+      draft.check(context.user, "mount", node);
+      reshardTable(this.environment, draft, node, options);
+    });
+  }
+
+  /** @throws YtError 314, 316 … */
+  async alter(context: TableContext, path: RichPath, options: AlterOptions): Promise<void> {
+    const { path: real } = this.find(context, path);
+    await this.cypress.mutate(context, (draft) => {
+      const node = draft.resolveNode(real) as Node<TableState>;
+      draft.check(context.user, "write", node);
+      alterTable(this.environment, draft, node, options);
+    });
+  }
+
+  /** Makes rows of one tablet below an index disappear. Takes effect at once, outside of transactions. */
+  async trim(context: TableContext, path: RichPath, tabletIndex: number, trimmedRowCount: bigint): Promise<void> {
+    const table = this.dynamicHandle(context, path, { permission: "write" });
+    if (table.sorted) {
+      throw new YtError(`Table ${table.path} is not ordered`, { attributes: { path: table.path } });
+    }
+    const tablet = table.writableTablet(tabletIndex);
+    const wanted = trimmedRowCount > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(trimmedRowCount);
+    const batch = new WriteBatch();
+    const prepared = tablet.prepareTrim(batch, wanted);
+    if (batch.entryCount > 0) {
+      await this.environment.cell.commit({
+        batch,
+        onDurable: () => prepared.onDurable(),
+        onFailed: () => prepared.onFailed(),
+      });
+    }
+  }
+
+  async #change(context: TableContext, path: RichPath, command: LifecycleCommand, range: TabletRange): Promise<void> {
+    const { path: real } = this.find({ user: context.user }, path);
+    await this.cypress.mutate({ user: context.user }, (draft) => {
+      const node = draft.resolveNode(real) as Node<TableState>;
+      draft.check(context.user, "mount", node);
+      changeTabletStates(this.environment, draft, node, command, range);
+    });
+  }
+
+  *#allTables(cypress: Cypress): Iterable<Node<TableState>> {
+    for (const node of cypress.allNodesOfType("table")) {
+      yield node as Node<TableState>;
+    }
+  }
+
+  async #openTablet(node: Node<TableState>, tabletId: string): Promise<void> {
+    const tablet = await OrderedTablet.open(this.environment.cell, this.environment.chunks, {
+      tabletId,
+      tableId: node.id,
+      format: rowFormatOf(node.state.schema),
+      merger: this.environment.merger,
+    });
+    this.environment.orderedTablets.set(tabletId, tablet);
+  }
+
+  #visibleTimestamp(): bigint {
+    return this.#transactions?.visibleTimestamp ?? this.environment.cell.lastTimestamp;
+  }
+
+  #schedule(): void {
+    if (!this.#isClosed) {
+      this.#timer = this.environment.cell.clock.after(maintenancePeriodMs, () => {
+        this.#running = this.#maintain()
+          .catch(() => undefined)
+          .finally(() => this.#schedule());
+      });
+    }
+  }
+
+  /** One round of flushes, retention and compaction over all tables. A failing table does not stop the rest. */
+  async #maintain(): Promise<void> {
+    const nowMs = this.environment.cell.clock.now();
+    for (const node of this.cypress.view().nodesOfType("table")) {
+      const table = node as Node<TableState>;
+      try {
+        if (isOrderedDynamic(table.state)) {
+          await maintainTablet(this.environment, table, nowMs);
+        } else if (isSortedDynamic(table.state)) {
+          await this.#compact(table);
+        }
+      } catch (thrown) {
+        this.#onMaintenanceError(table, toYtError(thrown));
+      }
+    }
+  }
+
+  async #compact(node: Node<TableState>): Promise<void> {
+    const horizon = this.#transactions?.horizon;
+    if (horizon === undefined) {
+      return;
+    }
+    const batch = new WriteBatch();
+    const rows = this.environment.sortedRows(node, () => this.cypress.view().pathOf(node));
+    if (rows.compact(batch, horizon - recentSeconds * timestampsPerSecond, maxCompactedKeys) > 0) {
+      await this.environment.cell.commit({ batch });
+    }
+  }
+
+  /** Told to whoever listens: a background failure is never silent. */
+  onMaintenanceError: (tableId: string, error: YtError) => void = () => undefined;
+
+  #onMaintenanceError(node: Node<TableState>, error: YtError): void {
+    this.onMaintenanceError(node.id, error);
+  }
+}
+
+const timestampsPerSecond = 1n << 30n;
+/** Versions younger than this stay, so that reads at a recent timestamp find them. */
+const recentSeconds = 60n;
+const maxCompactedKeys = 500;

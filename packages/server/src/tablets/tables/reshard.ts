@@ -1,0 +1,155 @@
+/**
+ * `reshard_table`. Ordered tables get empty tablets or join the last ones; sorted tables get other
+ * ranges of keys. No row moves.
+ *
+ * Specified in: yt/yt/server/master/tablet_server/tablet_manager.cpp, documentation "Resharding".
+ */
+import { YtError, type YsonValue } from "@qyt/base";
+import type { Draft, Node } from "../../cypress/index.ts";
+import { prepareJoin } from "../ordered/index.ts";
+import { attach, type TableEnvironment } from "./environment.ts";
+import { resolveRange, type TabletRange } from "./lifecycle.ts";
+import { isSortedDynamic, type TabletRecord, type TableState } from "./table-state.ts";
+import { checkTabletCount, createOrderedTablet, parsePivotKeys, parsePreset, tabletObjectType } from "./table-type.ts";
+
+export interface ReshardOptions extends TabletRange {
+  readonly tabletCount?: number;
+  readonly pivotKeys?: YsonValue;
+  readonly trimmedRowCounts?: YsonValue;
+  readonly cumulativeDataWeights?: YsonValue;
+}
+
+export function reshardTable(
+  environment: TableEnvironment,
+  draft: Draft,
+  node: Node<TableState>,
+  options: ReshardOptions,
+): void {
+  const { state } = node;
+  if (!state.dynamic) {
+    throw new YtError("Cannot reshard a static table", { attributes: { path: draft.pathOf(node) } });
+  }
+  if (options.tabletCount !== undefined && options.pivotKeys !== undefined) {
+    throw new YtError('Cannot specify both "pivot_keys" and "tablet_count"');
+  }
+  if (options.tabletCount === undefined && options.pivotKeys === undefined) {
+    throw new YtError('Must specify either "pivot_keys" or "tablet_count"');
+  }
+  const { first, last } = resolveRange(state, options);
+  for (let index = first; index <= last; index++) {
+    const tablet = state.tablets[index];
+    if (tablet !== undefined && tablet.state !== "unmounted") {
+      throw new YtError(`Cannot reshard table since tablet ${tablet.id} is not unmounted`, {
+        code: "InvalidTabletState",
+        attributes: { tablet_id: tablet.id, state: tablet.state },
+      });
+    }
+  }
+  const replacement = isSortedDynamic(state)
+    ? reshardSorted(draft, state, first, last, options)
+    : reshardOrdered(environment, draft, node, first, last, options);
+  const tablets = [...state.tablets.slice(0, first), ...replacement, ...state.tablets.slice(last + 1)];
+  checkTabletCount(tablets.length);
+  draft.update(node.id, { state: { ...state, tablets } });
+}
+
+function reshardOrdered(
+  environment: TableEnvironment,
+  draft: Draft,
+  node: Node<TableState>,
+  first: number,
+  last: number,
+  options: ReshardOptions,
+): readonly TabletRecord[] {
+  const { state } = node;
+  const count = options.tabletCount;
+  if (count === undefined) {
+    throw new YtError("Table is ordered; must provide tablet count");
+  }
+  checkTabletCount(count);
+  const old = state.tablets.slice(first, last + 1);
+  const added = Math.max(0, count - old.length);
+  const trimmed = preset("trimmed_row_counts", options.trimmedRowCounts, added);
+  const weights = preset("cumulative_data_weights", options.cumulativeDataWeights, added);
+  if (added > 0) {
+    const fresh = Array.from({ length: added }, (_, index): TabletRecord => {
+      const id = draft.newId(tabletObjectType);
+      createOrderedTablet(environment, draft, state, {
+        tabletId: id,
+        tableId: node.id,
+        trimmedRowCount: trimmed?.[index] ?? 0,
+        cumulativeDataWeight: weights?.[index] ?? 0,
+      });
+      return { id, state: "unmounted", pivotKey: Buffer.alloc(0) };
+    });
+    return [...old, ...fresh];
+  }
+  const dropped = old.slice(count);
+  const kept = old.slice(0, count);
+  const lastKept = kept.at(-1);
+  if (dropped.length > 0 && lastKept !== undefined) {
+    const joined = prepareJoin(
+      draft.batch,
+      environment.chunks,
+      environment.orderedTablet(lastKept.id),
+      dropped.map(({ id }) => environment.orderedTablet(id)),
+    );
+    attach(draft, {
+      onDurable: () => {
+        joined.onDurable();
+        for (const { id } of dropped) {
+          environment.orderedTablets.delete(id);
+        }
+      },
+      onFailed: () => joined.onFailed(),
+    });
+  }
+  return kept;
+}
+
+function preset(name: string, value: YsonValue | undefined, count: number): number[] | undefined {
+  return value === undefined || value === null ? undefined : parsePreset(name, value, count);
+}
+
+function reshardSorted(
+  draft: Draft,
+  state: TableState,
+  first: number,
+  last: number,
+  options: ReshardOptions,
+): readonly TabletRecord[] {
+  for (const name of ["trimmedRowCounts", "cumulativeDataWeights"] as const) {
+    if (options[name] !== undefined && options[name] !== null) {
+      throw new YtError("Row counts and weights can only be preset for ordered tables");
+    }
+  }
+  const lower = state.tablets[first]?.pivotKey ?? Buffer.alloc(0);
+  const upper = state.tablets[last + 1]?.pivotKey;
+  let pivots: Buffer[];
+  if (options.pivotKeys !== undefined) {
+    pivots = parsePivots(state, options.pivotKeys, first === 0, lower);
+  } else if (options.tabletCount === 1) {
+    pivots = [lower];
+  } else if (options.tabletCount === last - first + 1) {
+    pivots = state.tablets.slice(first, last + 1).map(({ pivotKey }) => pivotKey);
+  } else {
+    throw new YtError('Table is sorted: name "pivot_keys" (this cluster does not choose them by data)');
+  }
+  const final = pivots.at(-1);
+  if (upper !== undefined && final !== undefined && Buffer.compare(final, upper) >= 0) {
+    throw new YtError("Last pivot key must be strictly less than that of the tablet which follows the resharded range");
+  }
+  return pivots.map((pivotKey): TabletRecord => ({ id: draft.newId(tabletObjectType), state: "unmounted", pivotKey }));
+}
+
+function parsePivots(state: TableState, value: YsonValue, isFromStart: boolean, lower: Buffer): Buffer[] {
+  if (isFromStart) {
+    return parsePivotKeys(state.schema, value);
+  }
+  const list = Array.isArray(value) ? [[], ...value] : value;
+  const pivots = parsePivotKeys(state.schema, list).slice(1);
+  if (pivots[0] === undefined || !pivots[0].equals(lower)) {
+    throw new YtError("First pivot key must match that of the first tablet in the resharded range");
+  }
+  return pivots;
+}

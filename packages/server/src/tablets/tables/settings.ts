@@ -1,0 +1,159 @@
+/**
+ * Built-in settings of tables: their defaults, what may be set when, and how the engine reads them.
+ * Specified in: yt/yt/server/master/table_server/table_node_proxy_detail.cpp,
+ * yt/yt/server/lib/tablet_node/config.cpp (mount settings).
+ */
+import { bare, isMap, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { defaultFlushSettings, defaultTtlSettings, type FlushSettings, type TtlSettings } from "../ordered/index.ts";
+import type { TableState } from "./table-state.ts";
+
+interface Setting {
+  readonly default: YsonValue | ((state: TableState) => YsonValue);
+  readonly parse: (value: YsonValue) => YsonValue;
+  /** Cannot be changed while any tablet is mounted; the text says what. */
+  readonly needsUnmounted?: string;
+  readonly dynamicOnly?: boolean;
+  readonly inheritable?: boolean;
+}
+
+function oneOf(type: string, values: readonly string[]): (value: YsonValue) => YsonValue {
+  return (value) => {
+    const plain = bare(value);
+    if (typeof plain !== "string" || !values.includes(plain)) {
+      throw new YtError(`Error parsing ${type} value "${String(plain)}"`);
+    }
+    return plain;
+  };
+}
+
+function boolean(value: YsonValue): YsonValue {
+  const plain = bare(value);
+  if (plain === true || plain === "true") {
+    return true;
+  }
+  if (plain === false || plain === "false") {
+    return false;
+  }
+  throw new YtError("Cannot parse boolean value");
+}
+
+function string(value: YsonValue): YsonValue {
+  const plain = bare(value);
+  if (typeof plain !== "string") {
+    throw new YtError("Cannot parse string value");
+  }
+  return plain;
+}
+
+function integer(value: YsonValue): YsonValue {
+  const plain = bare(value);
+  if (plain instanceof Uint64) {
+    return plain.value;
+  }
+  if (typeof plain !== "bigint") {
+    throw new YtError("Cannot parse integer value");
+  }
+  return plain;
+}
+
+function map(value: YsonValue): YsonValue {
+  const plain = bare(value);
+  if (!isMap(plain)) {
+    throw new YtError("Cannot parse map value");
+  }
+  return plain;
+}
+
+/** Every writable built-in setting by attribute name. */
+export const tableSettings: ReadonlyMap<string, Setting> = new Map<string, Setting>([
+  ["optimize_for", { default: (state) => (state.dynamic ? "lookup" : "scan"), parse: oneOf("EOptimizeFor", ["lookup", "scan"]), inheritable: true }],
+  ["compression_codec", { default: "lz4", parse: string, inheritable: true }],
+  ["erasure_codec", { default: "none", parse: string, inheritable: true }],
+  ["replication_factor", { default: 3n, parse: integer, inheritable: true, needsUnmounted: "replication factor" }],
+  ["media", { default: mapOf({ default: mapOf({ replication_factor: 3n, data_parts_only: false }) }), parse: map, inheritable: true }],
+  ["primary_medium", { default: "default", parse: string, inheritable: true }],
+  ["vital", { default: true, parse: boolean, inheritable: true }],
+  ["in_memory_mode", { default: "none", parse: oneOf("EInMemoryMode", ["none", "compressed", "uncompressed"]), inheritable: true, needsUnmounted: "in-memory mode" }],
+  ["atomicity", { default: "full", parse: oneOf("EAtomicity", ["full", "none"]), inheritable: true, dynamicOnly: true, needsUnmounted: "table atomicity mode" }],
+  ["commit_ordering", { default: "weak", parse: oneOf("ECommitOrdering", ["weak", "strong"]), inheritable: true, dynamicOnly: true, needsUnmounted: "table commit ordering mode" }],
+  ["tablet_cell_bundle", { default: "default", parse: string, inheritable: true, dynamicOnly: true, needsUnmounted: "tablet cell bundle" }],
+  ["enable_dynamic_store_read", { default: false, parse: boolean, dynamicOnly: true, needsUnmounted: "dynamic store readability" }],
+  ["mount_config", { default: mapOf({}), parse: map, dynamicOnly: true }],
+  ["tablet_balancer_config", { default: mapOf({ enable_auto_reshard: true, enable_auto_tablet_move: true }), parse: map, dynamicOnly: true }],
+  ["profiling_mode", { default: "path", parse: string, inheritable: true, dynamicOnly: true }],
+]);
+
+/** The value of a setting or its default. */
+export function settingOf(state: TableState, name: string): YsonValue {
+  const own = state.settings.get(name);
+  if (own !== undefined) {
+    return own;
+  }
+  const fallback = tableSettings.get(name)?.default ?? null;
+  return typeof fallback === "function" ? fallback(state) : fallback;
+}
+
+/** A mount setting: a plain attribute of the table or a key of `mount_config`. */
+function mountSetting(attributes: YsonMap, state: TableState, name: string): YsonValue | undefined {
+  const config = settingOf(state, "mount_config");
+  return attributes.get(name) ?? (isMap(config) ? config.get(name) : undefined);
+}
+
+function number(value: YsonValue | undefined, fallback: number): number {
+  const plain = value === undefined ? undefined : bare(value);
+  if (typeof plain === "bigint") {
+    return Number(plain);
+  }
+  if (plain instanceof Uint64) {
+    return Number(plain.value);
+  }
+  return typeof plain === "number" ? plain : fallback;
+}
+
+const durationPattern = /^(\d+)(ms|s|m|h|d)$/;
+const durationUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Milliseconds as a number or a string such as `36h`. */
+function durationMs(value: YsonValue | undefined, fallback: number): number {
+  const plain = value === undefined ? undefined : bare(value);
+  const match = typeof plain === "string" ? durationPattern.exec(plain) : null;
+  return match === null ? number(value, fallback) : Number(match[1]) * (durationUnits[match[2] ?? "ms"] ?? 1);
+}
+
+/** How the dynamic store of the table's tablets is flushed. An entity as the period switches it off. */
+export function flushSettings(attributes: YsonMap, state: TableState): FlushSettings {
+  const period = mountSetting(attributes, state, "dynamic_store_auto_flush_period");
+  const splay = durationMs(
+    mountSetting(attributes, state, "dynamic_store_flush_period_splay"),
+    defaultFlushSettings.autoFlushPeriodSplayMs,
+  );
+  return {
+    ...defaultFlushSettings,
+    autoFlushPeriodMs:
+      period === null ? undefined : durationMs(period, defaultFlushSettings.autoFlushPeriodMs ?? 0),
+    autoFlushPeriodSplayMs: splay,
+    maxRowCount: number(
+      mountSetting(attributes, state, "max_dynamic_store_row_count"),
+      defaultFlushSettings.maxRowCount,
+    ),
+  };
+}
+
+/** When rows of an ordered table are trimmed by age. */
+export function ttlSettings(attributes: YsonMap, state: TableState): TtlSettings {
+  const read = (name: string): YsonValue | undefined => mountSetting(attributes, state, name);
+  return {
+    ...defaultTtlSettings,
+    minDataVersions: number(read("min_data_versions"), defaultTtlSettings.minDataVersions),
+    maxDataVersions: number(read("max_data_versions"), defaultTtlSettings.maxDataVersions),
+    minDataTtlMs: durationMs(read("min_data_ttl"), defaultTtlSettings.minDataTtlMs),
+    maxDataTtlMs: durationMs(read("max_data_ttl"), defaultTtlSettings.maxDataTtlMs),
+    rowCountToKeep: number(read("row_count_to_keep"), defaultTtlSettings.rowCountToKeep),
+  };
+}
+
+/** The data weight beyond which an ordered tablet takes no more rows, in bytes. */
+export function maxTabletDataWeight(attributes: YsonMap, state: TableState): number | undefined {
+  const value = mountSetting(attributes, state, "max_ordered_tablet_data_weight");
+  return value === undefined || value === null ? undefined : number(value, Number.POSITIVE_INFINITY);
+}

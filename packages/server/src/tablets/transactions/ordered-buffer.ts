@@ -1,0 +1,84 @@
+/**
+ * What one transaction appends to one ordered table: batches of encoded rows with the tablet that each
+ * row goes to.
+ *
+ * Rows without `$tablet_index` of one request go together to one mounted tablet, picked at random.
+ * Specified in: yt/yt/ytlib/api/native/transaction.cpp, tablet_helpers.cpp.
+ */
+import { type Random, YtError } from "@qyt/base";
+import { type EncodedRows, noTabletIndex } from "@qyt/schema";
+import type { WriteBatch } from "../../cell/index.ts";
+import type { Prepared } from "../chunks/prepared.ts";
+import type { DynamicTable } from "../dynamic-table.ts";
+
+interface Append {
+  readonly tabletIndex: number;
+  readonly rows: EncodedRows;
+  /** `undefined`: all rows. */
+  readonly selection: Uint32Array | undefined;
+}
+
+export class OrderedBuffer {
+  readonly table: DynamicTable;
+  readonly #appends: Append[] = [];
+
+  constructor(table: DynamicTable) {
+    this.table = table;
+  }
+
+  /** @throws YtError for a tablet index out of range, 1702 for a tablet that takes no writes */
+  append(rows: EncodedRows, random: Random): void {
+    const writable = this.table.writableTabletIndexes();
+    const picked = writable.length === 1 ? writable[0] : writable[random.below(writable.length)];
+    if (picked === undefined || rows.rowCount === 0) {
+      return;
+    }
+    const { tabletIndexes } = rows;
+    if (tabletIndexes === undefined) {
+      this.#appends.push({ tabletIndex: picked, rows, selection: undefined });
+      return;
+    }
+    const counts = new Map<number, number>();
+    for (let row = 0; row < rows.rowCount; row++) {
+      const index = this.#route(tabletIndexes[row] ?? noTabletIndex, picked);
+      counts.set(index, (counts.get(index) ?? 0) + 1);
+    }
+    const selections = new Map<number, { readonly rows: Uint32Array; length: number }>();
+    for (const [index, count] of counts) {
+      this.table.writableTablet(index);
+      selections.set(index, { rows: new Uint32Array(count), length: 0 });
+    }
+    for (let row = 0; row < rows.rowCount; row++) {
+      const selection = selections.get(this.#route(tabletIndexes[row] ?? noTabletIndex, picked));
+      if (selection !== undefined) {
+        selection.rows[selection.length++] = row;
+      }
+    }
+    for (const [tabletIndex, selection] of selections) {
+      this.#appends.push({
+        tabletIndex,
+        rows,
+        selection: selection.length === rows.rowCount ? undefined : selection.rows,
+      });
+    }
+  }
+
+  /** Puts all appends into the batch; each prepared change goes to `prepared` as soon as it counts. */
+  prepare(batch: WriteBatch, commitTimestamp: bigint, prepared: Prepared[]): void {
+    for (const { tabletIndex, rows, selection } of this.#appends) {
+      prepared.push(this.table.writableTablet(tabletIndex).prepareAppend(batch, rows, selection, commitTimestamp));
+    }
+  }
+
+  #route(index: number, picked: number): number {
+    if (index === noTabletIndex) {
+      return picked;
+    }
+    if (index < 0 || index >= this.table.tabletCount) {
+      throw new YtError(
+        `Invalid tablet index: actual ${index}, expected in range [0, ${this.table.tabletCount - 1}]`,
+      );
+    }
+    return index;
+  }
+}
