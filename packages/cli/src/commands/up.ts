@@ -4,6 +4,7 @@ import { createClient } from "@qyt/client";
 import { startCluster } from "@qyt/server";
 import { Command } from "commander";
 import { destination, pino } from "pino";
+import { aliasVariable, parseAliases } from "../up/aliases.ts";
 import { logLevels, readConfig } from "../up/config.ts";
 import { defaults, planUp, type UpOptions } from "../up/plan.ts";
 import { runUp } from "../up/run.ts";
@@ -35,6 +36,8 @@ A configuration file is YSON or JSON; the command line wins over it. All keys ma
   }
 (without the comments: YSON has none)
 
+Clusters that ${aliasVariable} names are peers too.
+
 SIGTERM and Ctrl-C finish what is under way, for at most 10 s; a second Ctrl-C ends at once.`;
 
 export function upCommand(): Command {
@@ -60,7 +63,7 @@ export function upCommand(): Command {
 
 async function up(flags: UpFlags): Promise<void> {
   const config = flags.config === undefined ? {} : await readConfig(flags.config);
-  const plan = planUp(flags, config, process.cwd());
+  const plan = planUp(flags, config, process.cwd(), parseAliases(process.env[aliasVariable]));
   const stderr = destination({ fd: process.stderr.fd, sync: false, minLength: 0 });
   const logger = pino({ level: plan.logLevel, base: { pid: process.pid } }, stderr);
   // A reader of our lines that goes away (`qyt up | head`) must not end the clusters.

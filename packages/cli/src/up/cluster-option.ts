@@ -31,12 +31,16 @@ export function parseClusterOption(text: string): ClusterOption {
  * @throws YtError 1
  */
 export function checkClusterName(name: string): string {
-  if (!/^[A-Za-z][A-Za-z0-9_-]*$/.test(name) || name.length > maxNameLength) {
+  if (!isClusterName(name)) {
     throw new YtError(
       `"${name}" cannot be the name of a cluster: a name starts with a Latin letter, goes on with letters, digits, "-" and "_", and has at most ${maxNameLength} characters`,
     );
   }
   return name;
+}
+
+export function isClusterName(name: string): boolean {
+  return /^[A-Za-z][A-Za-z0-9_-]*$/.test(name) && name.length <= maxNameLength;
 }
 
 /**

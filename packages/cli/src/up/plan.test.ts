@@ -66,6 +66,20 @@ describe("the plan of qyt up", () => {
     expect(planUp({}, config, here).logLevel).toBe("info");
   });
 
+  it("takes clusters that are set for clients as peers, unless they are started here", () => {
+    const aliases = new Map([
+      ["pythia", "http://127.0.0.1:1"],
+      ["hume", "http://127.0.0.1:2"],
+      ["kant", "http://127.0.0.1:3"],
+      ["not a name", "http://127.0.0.1:4"],
+    ]);
+    const config: UpConfig = { peers: { kant: { proxy: "127.0.0.1:5" } } };
+    expect(Object.fromEntries(planUp({ cluster: ["pythia"] }, config, here, aliases).peers)).toEqual({
+      hume: { proxy: "http://127.0.0.1:2" },
+      kant: { proxy: "127.0.0.1:5" },
+    });
+  });
+
   it.each<[string, UpOptions, UpConfig, RegExp]>([
     ["a name twice", { cluster: ["a", "a"] }, {}, /^Cluster a is named twice/],
     [

@@ -5,6 +5,7 @@ import {
   type Address,
   type ClusterOption,
   checkClusterName,
+  isClusterName,
   parseAddress,
   parseClusterOption,
 } from "./cluster-option.ts";
@@ -43,10 +44,16 @@ export const defaults = {
 
 /**
  * The command line wins over the file; with `--cluster` only the clusters named there are started, with
- * address and folder from the file where the option has none.
+ * address and folder from the file where the option has none. `aliases` are the addresses by name that the
+ * person has set for his clients.
  * @throws YtError 1 with one sentence
  */
-export function planUp(options: UpOptions, config: UpConfig, workingDirectory: string): UpPlan {
+export function planUp(
+  options: UpOptions,
+  config: UpConfig,
+  workingDirectory: string,
+  aliases: ReadonlyMap<string, string> = new Map(),
+): UpPlan {
   const named = namedClusters(options, config);
   checkDuplicates(
     named.map(({ name }) => name),
@@ -66,15 +73,11 @@ export function planUp(options: UpOptions, config: UpConfig, workingDirectory: s
     clusters.map(({ dataDirectory }) => dataDirectory),
     (directory) => `Two clusters share the data directory "${directory}": give each its own`,
   );
-  const peers = new Map(Object.entries(config.peers ?? {}));
-  for (const name of peers.keys()) {
-    checkClusterName(name);
-    if (named.some((cluster) => cluster.name === name)) {
-      throw new YtError(
-        `Cluster ${name} is both started here and among "peers" of the configuration file: remove one of the two`,
-      );
-    }
-  }
+  const peers = planPeers(
+    config,
+    aliases,
+    named.map(({ name }) => name),
+  );
   const registrationsCluster = config.registrations_cluster;
   if (registrationsCluster !== undefined && !isReachable(registrationsCluster, clusters, peers)) {
     throw new YtError(
@@ -132,6 +135,29 @@ function namedClusters(options: UpOptions, config: UpConfig): readonly ClusterOp
   }
   const names = Object.keys(configured);
   return (names.length === 0 ? [defaults.clusterName] : names).map(optionOf);
+}
+
+/** Those of the file; then those that the aliases know and that are not started here. */
+function planPeers(
+  config: UpConfig,
+  aliases: ReadonlyMap<string, string>,
+  started: readonly string[],
+): ReadonlyMap<string, { readonly proxy: string }> {
+  const peers = new Map<string, { readonly proxy: string }>();
+  for (const [name, peer] of Object.entries(config.peers ?? {})) {
+    if (started.includes(checkClusterName(name))) {
+      throw new YtError(
+        `Cluster ${name} is both started here and among "peers" of the configuration file: remove one of the two`,
+      );
+    }
+    peers.set(name, peer);
+  }
+  for (const [name, proxy] of aliases) {
+    if (isClusterName(name) && !started.includes(name) && !peers.has(name)) {
+      peers.set(name, { proxy });
+    }
+  }
+  return peers;
 }
 
 /** Clusters without an address get 8000, 8001, … in order, past the ports that others ask for. */
