@@ -5,7 +5,7 @@
  */
 import { YtError } from "@qyt/base";
 import type { PhysicalType } from "@qyt/schema";
-import type { Checker } from "./checker.ts";
+import type { CheckContext } from "./check-context.ts";
 import type { Expression } from "./expressions.ts";
 import { findAggregate } from "./functions/aggregates.ts";
 import { findFunction } from "./functions/registry.ts";
@@ -14,7 +14,7 @@ import type { Node, NodeOf } from "./nodes.ts";
 import { TypeSet } from "./types.ts";
 import type { Untyped } from "./untyped.ts";
 
-export function checkCall(checker: Checker, node: NodeOf<"call">): Untyped {
+export function checkCall(checker: CheckContext, node: NodeOf<"call">): Untyped {
   const name = node.name.toLowerCase();
   if (findAggregate(name) !== undefined) {
     if (checker.grouping === undefined) {
@@ -50,7 +50,7 @@ export interface CheckedArguments {
 
 /** @throws YtError for a wrong number or type of arguments */
 export function checkArguments(
-  checker: Checker,
+  checker: CheckContext,
   node: NodeOf<"call">,
   name: string,
   signature: Signature,

@@ -5,7 +5,7 @@
  */
 import { unreachable, YtError } from "@qyt/base";
 import type { PhysicalType } from "@qyt/schema";
-import type { Checker } from "./checker.ts";
+import type { CheckContext } from "./check-context.ts";
 import { compileExpression } from "./compile.ts";
 import type { Expression } from "./expressions.ts";
 import type { ArithmeticOperator, Node, NodeOf, RelationOperator } from "./nodes.ts";
@@ -20,7 +20,7 @@ import {
 } from "./types.ts";
 import { typed, type Untyped, untypedConstant } from "./untyped.ts";
 
-export function checkUnary(checker: Checker, node: NodeOf<"unary">): Untyped {
+export function checkUnary(checker: CheckContext, node: NodeOf<"unary">): Untyped {
   const { operator } = node;
   const operand = checker.visit(node.operand);
   const allowed = operator === "NOT" ? booleanType : operator === "~" ? integerTypes : numericTypes;
@@ -47,7 +47,7 @@ export function checkUnary(checker: Checker, node: NodeOf<"unary">): Untyped {
   };
 }
 
-export function checkArithmetic(checker: Checker, node: NodeOf<"arithmetic">): Untyped {
+export function checkArithmetic(checker: CheckContext, node: NodeOf<"arithmetic">): Untyped {
   const { operator } = node;
   const left = checker.visit(scalar(checker, node.items[0]));
   const right = checker.visit(scalar(checker, node.items[1]));
@@ -66,7 +66,7 @@ export function checkArithmetic(checker: Checker, node: NodeOf<"arithmetic">): U
   return { types, constant: undefined, build };
 }
 
-export function checkLogical(checker: Checker, node: NodeOf<"logical">): Untyped {
+export function checkLogical(checker: CheckContext, node: NodeOf<"logical">): Untyped {
   const items = node.items.map((item) => {
     const untyped = checker.visit(scalar(checker, item));
     if (!untyped.types.has("boolean")) {
@@ -78,7 +78,7 @@ export function checkLogical(checker: Checker, node: NodeOf<"logical">): Untyped
 }
 
 /** A comparison; of tuples it becomes comparisons of their items, the first difference deciding. */
-export function checkRelation(checker: Checker, node: NodeOf<"relation">): Untyped {
+export function checkRelation(checker: CheckContext, node: NodeOf<"relation">): Untyped {
   const [leftNode, rightNode] = node.items;
   const left = itemsOf(leftNode);
   const right = itemsOf(rightNode);
@@ -103,7 +103,7 @@ export function evaluate(expression: Expression): ReturnType<ReturnType<typeof c
   );
 }
 
-function scalar(checker: Checker, node: Node): Node {
+function scalar(checker: CheckContext, node: Node): Node {
   if (node.kind === "tuple") {
     throw new YtError("Expecting scalar expression", { attributes: { source: checker.source(node) } });
   }
@@ -131,7 +131,7 @@ function arithmeticTypes(operator: ArithmeticOperator): TypeSet {
 }
 
 function unify(
-  checker: Checker,
+  checker: CheckContext,
   node: NodeOf<"arithmetic">,
   allowed: TypeSet,
   left: Untyped,
@@ -150,7 +150,7 @@ function unify(
 }
 
 function mismatch(
-  checker: Checker,
+  checker: CheckContext,
   node: Node,
   expected: TypeSet,
   actual: TypeSet,
@@ -168,7 +168,7 @@ interface Pair {
   readonly right: Expression;
 }
 
-function checkPair(checker: Checker, node: NodeOf<"relation">, leftNode: Node, rightNode: Node): Pair {
+function checkPair(checker: CheckContext, node: NodeOf<"relation">, leftNode: Node, rightNode: Node): Pair {
   const left = checker.visit(leftNode);
   const right = checker.visit(rightNode);
   const common = left.types.intersect(right.types).intersect(valueTypes);

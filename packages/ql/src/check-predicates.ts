@@ -6,8 +6,8 @@
  */
 import { YtError } from "@qyt/base";
 import type { PhysicalType, RowValue } from "@qyt/schema";
+import type { CheckContext } from "./check-context.ts";
 import { evaluate, itemsOf } from "./check-operators.ts";
-import type { Checker } from "./checker.ts";
 import { compareTuples } from "./compare.ts";
 import type { Expression, ValueTuple } from "./expressions.ts";
 import { compileLike } from "./like.ts";
@@ -24,7 +24,7 @@ import {
 import { typed, type Untyped } from "./untyped.ts";
 import { asText } from "./values.ts";
 
-export function checkIn(checker: Checker, node: NodeOf<"in">): Untyped {
+export function checkIn(checker: CheckContext, node: NodeOf<"in">): Untyped {
   const { items, types } = checkItems(checker, node, node.operand, "IN");
   const rows = node.values.map((tuple) => castTuple(checker, node, tuple, types, true));
   const values = rows.sort((left, right) => compareTuples(left, right, types));
@@ -35,7 +35,7 @@ export function checkIn(checker: Checker, node: NodeOf<"in">): Untyped {
   return typed(booleanType, { kind: "in", type: "boolean", items, values: distinct });
 }
 
-export function checkBetween(checker: Checker, node: NodeOf<"between">): Untyped {
+export function checkBetween(checker: CheckContext, node: NodeOf<"between">): Untyped {
   const { items, types } = checkItems(checker, node, node.operand, "BETWEEN");
   const ranges = node.ranges.map((range) => ({
     lower: castTuple(checker, node, range.lower, types, false),
@@ -58,7 +58,7 @@ export function checkBetween(checker: Checker, node: NodeOf<"between">): Untyped
   return typed(booleanType, { kind: "between", type: "boolean", items, ranges });
 }
 
-export function checkTransform(checker: Checker, node: NodeOf<"transform">): Untyped {
+export function checkTransform(checker: CheckContext, node: NodeOf<"transform">): Untyped {
   const { items, types } = checkItems(checker, node, node.operand, "TRANSFORM");
   if (node.from.length !== node.to.length) {
     throw new YtError("Size mismatch for source and result arrays in TRANSFORM operator", {
@@ -95,7 +95,7 @@ export function checkTransform(checker: Checker, node: NodeOf<"transform">): Unt
   };
 }
 
-export function checkCase(checker: Checker, node: NodeOf<"case">): Untyped {
+export function checkCase(checker: CheckContext, node: NodeOf<"case">): Untyped {
   const operand = node.operand;
   const branches = node.branches.map((branch) => ({
     when:
@@ -131,7 +131,7 @@ export function checkCase(checker: Checker, node: NodeOf<"case">): Untyped {
   };
 }
 
-export function checkMatch(checker: Checker, node: NodeOf<"match">): Untyped {
+export function checkMatch(checker: CheckContext, node: NodeOf<"match">): Untyped {
   const { operator } = node;
   if (operator === "REGEX" && node.escape !== undefined) {
     throw new YtError("ESCAPE should not be used together with REGEXP (RLIKE)", {
@@ -175,13 +175,13 @@ function checkPattern(
 }
 
 /** `operand = when`, typed like the operator. */
-function checkEquality(checker: Checker, operand: Node, when: Node): Expression {
+function checkEquality(checker: CheckContext, operand: Node, when: Node): Expression {
   const { start, end, depth } = when;
   return checker.check({ kind: "relation", operator: "=", items: [operand, when], start, end, depth });
 }
 
 function checkItems(
-  checker: Checker,
+  checker: CheckContext,
   node: Node,
   operand: Node,
   operator: string,
@@ -205,7 +205,7 @@ function checkItems(
 
 /** @throws YtError when the shape or a type does not fit; `exact` forbids a shorter tuple */
 function castTuple(
-  checker: Checker,
+  checker: CheckContext,
   node: Node,
   tuple: ConstantTuple,
   types: readonly PhysicalType[],
@@ -232,7 +232,7 @@ function isCastable(from: PhysicalType, to: PhysicalType): boolean {
 }
 
 /** The types that all result constants of TRANSFORM may take. */
-function unionOf(checker: Checker, node: Node, tuples: readonly ConstantTuple[]): TypeSet {
+function unionOf(checker: CheckContext, node: Node, tuples: readonly ConstantTuple[]): TypeSet {
   let types: TypeSet | undefined;
   for (const tuple of tuples) {
     const [literal] = tuple;

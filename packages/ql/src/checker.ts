@@ -6,29 +6,16 @@
 import { defined, YtError } from "@qyt/base";
 import type { PhysicalType } from "@qyt/schema";
 import { checkCall } from "./check-calls.ts";
+import type { CheckContext, Grouping, NamedColumn } from "./check-context.ts";
 import { checkArithmetic, checkLogical, checkRelation, checkUnary } from "./check-operators.ts";
 import { checkBetween, checkCase, checkIn, checkMatch, checkTransform } from "./check-predicates.ts";
 import { depthExceeded } from "./errors.ts";
 import type { Expression } from "./expressions.ts";
 import { inferColumnName } from "./format-node.ts";
-import type { Node, NodeOf } from "./nodes.ts";
+import type { Node } from "./nodes.ts";
 import { queryLimits } from "./options.ts";
 import { literalToRowValue, TypeSet, typesOfLiteral } from "./types.ts";
 import { typed, type Untyped, untypedConstant } from "./untyped.ts";
-
-export interface NamedColumn {
-  readonly name: string;
-  readonly type: PhysicalType;
-}
-
-/** Takes an aggregate call found behind GROUP BY; gives the column that will hold its result. */
-export type AggregateSink = (node: NodeOf<"call">, checker: Checker) => Untyped;
-
-/** The state behind GROUP BY: only group items and aggregates can be named. */
-export interface Grouping {
-  readonly items: readonly NamedColumn[];
-  readonly aggregate: AggregateSink;
-}
 
 export interface CheckerOptions {
   readonly text: string;
@@ -37,7 +24,7 @@ export interface CheckerOptions {
   readonly aliases: ReadonlyMap<string, Node>;
 }
 
-export class Checker {
+export class Checker implements CheckContext {
   readonly #options: CheckerOptions;
   readonly #columns: ReadonlyMap<string, number>;
   readonly #openAliases = new Set<string>();
@@ -92,7 +79,6 @@ export class Checker {
     return this.#options.text.slice(node.start, node.end);
   }
 
-  /** A part of an expression, its type still open. */
   visit(node: Node): Untyped {
     this.#nodes += 1;
     if (this.#depth >= queryLimits.maxExpressionDepth || this.#nodes > queryLimits.maxExpressionNodes) {

@@ -102,6 +102,12 @@ describe("key ranges", () => {
     expect(describeRanges(where, queue.schema, { rangeExpansionLimit: 2 })).toEqual(["[..]"]);
   });
 
+  test("a long OR of points is as good as IN", () => {
+    const points = Array.from({ length: 20_000 }, (_, index) => `${T} = ${(index * 7919) % 20_000}`);
+    expect(describeRanges(points.join(" or "))).toEqual(["[0..19999]"]);
+    expect(rangesOf(points.slice(0, 500).join(" or "))).toHaveLength(500);
+  });
+
   test("an entangled condition falls back to a scan in bounded time", () => {
     const schema = keyed("int64", "int64", "int64", "int64", "int64");
     const clauses = Array.from({ length: 60 }, (_, index) =>

@@ -130,8 +130,28 @@ export class KeySetAlgebra {
     if (sets.length <= 1) {
       return sets[0] ?? noKeys;
     }
+    const disjoint = this.#uniteDisjoint(sets);
+    if (disjoint !== undefined) {
+      return disjoint;
+    }
     const middle = sets.length >> 1;
     return this.union(this.unionAll(sets.slice(0, middle)), this.unionAll(sets.slice(middle)));
+  }
+
+  /** The union of sets that decide on one column by different values, as `a = 1 OR a = 2 OR …` gives. */
+  #uniteDisjoint(sets: readonly KeySet[]): KeySet | undefined {
+    const depth = sets[0] === true ? undefined : sets[0]?.depth;
+    if (depth === undefined || !sets.every((set) => set !== true && set.depth === depth)) {
+      return undefined;
+    }
+    const type = this.#type(depth);
+    const items = sets.flatMap((set) => (set === true ? [] : set.items));
+    items.sort((left, right) => compareCuts(left.from, right.from, type));
+    const overlap = items.some((item, index) => {
+      const previous = items[index - 1];
+      return previous !== undefined && compareCuts(previous.to, item.from, type) > 0;
+    });
+    return overlap ? undefined : this.node(depth, items);
   }
 
   complement(set: KeySet): KeySet {

@@ -6,7 +6,8 @@
 import { YtError } from "@qyt/base";
 import type { PhysicalType, TableSchema } from "@qyt/schema";
 import { checkArguments } from "./check-calls.ts";
-import { type AggregateSink, Checker, type NamedColumn } from "./checker.ts";
+import type { AggregateSink, NamedColumn } from "./check-context.ts";
+import { Checker } from "./checker.ts";
 import { compileExpression, type Evaluator } from "./compile.ts";
 import { type Expression, visitColumns } from "./expressions.ts";
 import { inferColumnName } from "./format-node.ts";

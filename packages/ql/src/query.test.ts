@@ -9,7 +9,7 @@ import { failure, one, pairSchema, pairs, queue } from "./testing/tables.ts";
 
 async function value(expression: string, table = one, options = {}): Promise<unknown> {
   const rows = await select(table, `${expression} as r from [//t]`, options);
-  return rows[0]?.["r"];
+  return rows[0]?.r;
 }
 
 describe("ordered tables", () => {
@@ -20,7 +20,7 @@ describe("ordered tables", () => {
     );
     expect(rows).toHaveLength(10);
     expect(rows[0]).toEqual({ $tablet_index: 1n, $row_index: 10n, key: 110n, value: "v10" });
-    expect(rows.map((row) => row["$row_index"])).toEqual(
+    expect(rows.map((row) => row.$row_index)).toEqual(
       Array.from({ length: 10 }, (_, index) => BigInt(10 + index)),
     );
   });
@@ -38,9 +38,9 @@ describe("ordered tables", () => {
       const table = queue(2, 10);
       const text = `[$row_index] as i from [//q] where [$tablet_index] = ${tablet} and ${condition}`;
       const result = await runQuery(table, text);
-      expect(result.rows.map((row) => Number(row["i"]))).toEqual(expected);
+      expect(result.rows.map((row) => Number(row.i))).toEqual(expected);
       expect(result.statistics.rowsRead).toBe(expected.length);
-      expect((await select(table, `${text} limit 2`)).map((row) => Number(row["i"]))).toEqual(
+      expect((await select(table, `${text} limit 2`)).map((row) => Number(row.i))).toEqual(
         expected.slice(0, 2),
       );
     }
@@ -125,11 +125,9 @@ describe("grouping and order", () => {
     const rows = Array.from({ length: 100 }, (_, index) => [BigInt(index), BigInt((index * 37) % 100)]);
     const table = new MemoryTable(pairSchema, rows);
     const result = await select(table, "b as v from [//t] order by v desc offset 20 limit 10");
-    expect(result.map((row) => row["v"])).toEqual(
-      Array.from({ length: 10 }, (_, index) => BigInt(79 - index)),
-    );
+    expect(result.map((row) => row.v)).toEqual(Array.from({ length: 10 }, (_, index) => BigInt(79 - index)));
     const ties = await select(table, "a from [//t] order by a % 2, a / 50 desc limit 3");
-    expect(ties.map((row) => row["a"])).toEqual([50n, 52n, 54n]);
+    expect(ties.map((row) => row.a)).toEqual([50n, 52n, 54n]);
   });
 
   test("nulls come first in an order", async () => {
@@ -138,12 +136,12 @@ describe("grouping and order", () => {
       [2n, null],
       [3n, -1n],
     ]);
-    expect((await select(table, "a from [//t] order by b limit 3")).map((row) => row["a"])).toEqual([
+    expect((await select(table, "a from [//t] order by b limit 3")).map((row) => row.a)).toEqual([
       2n,
       3n,
       1n,
     ]);
-    expect((await select(table, "a from [//t] order by b desc limit 3")).map((row) => row["a"])).toEqual([
+    expect((await select(table, "a from [//t] order by b desc limit 3")).map((row) => row.a)).toEqual([
       1n,
       3n,
       2n,
@@ -153,7 +151,7 @@ describe("grouping and order", () => {
   test("[tables 163] a limit without order takes the first rows by key and stops pulling", async () => {
     const table = queue(2, 50);
     const result = await runQuery(table, "key from [//q] limit 5");
-    expect(result.rows.map((row) => row["key"])).toEqual([0n, 1n, 2n, 3n, 4n]);
+    expect(result.rows.map((row) => row.key)).toEqual([0n, 1n, 2n, 3n, 4n]);
     expect(table.pulledBatches).toBe(2);
     expect(table.closed).toBe(true);
     expect(result.plan.limitHint).toBe(5);
@@ -209,7 +207,7 @@ describe("grouping and order", () => {
       [6n, null, 1],
     ]);
     const rows = await select(table, "s, d, sum(1) as c from [//t] group by s, d");
-    expect(rows.map((row) => row["c"])).toEqual([1n, 2n, 1n, 2n]);
+    expect(rows.map((row) => row.c)).toEqual([1n, 2n, 1n, 2n]);
   });
 
   test("group by with limit keeps the first groups and counts all their rows", async () => {
@@ -236,9 +234,9 @@ describe("grouping and order", () => {
       1000,
     );
     const [small] = await select(table, "cardinality(b % 1000) as n from [//t] group by 1");
-    expect(small?.["n"]).toBe(1000n);
+    expect(small?.n).toBe(1000n);
     const [large] = await select(table, "cardinality(b) as n from [//t] group by 1");
-    expect(Math.abs(Number(large?.["n"]) - 15_000)).toBeLessThan(750);
+    expect(Math.abs(Number(large?.n) - 15_000)).toBeLessThan(750);
   });
 });
 

@@ -4,7 +4,7 @@ import { failure, nulls, one, queue } from "./testing/tables.ts";
 
 async function value(expression: string, table = one, options = {}): Promise<unknown> {
   const rows = await select(table, `${expression} as r from [//t]`, options);
-  return rows[0]?.["r"];
+  return rows[0]?.r;
 }
 
 describe("values", () => {
