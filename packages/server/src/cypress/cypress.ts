@@ -157,6 +157,20 @@ export class Cypress {
     return this.#view(id);
   }
 
+  /** All nodes of a type, in the tree and in transactions: what a room has to open at start. */
+  *allNodesOfType(type: string): Iterable<Node> {
+    yield* this.#view(undefined).nodesOfType(type);
+    for (const [transactionId] of this.#state.transactions.entries()) {
+      const view = this.#view(transactionId);
+      for (const [nodeId, branch] of this.#state.branches.row(transactionId)) {
+        const node = branch.kind === "created" && branch.node.type === type ? view.node(nodeId) : undefined;
+        if (node !== undefined) {
+          yield node;
+        }
+      }
+    }
+  }
+
   /**
    * One mutation: `work` runs synchronously over committed state and its own changes; then one commit of
    * the cell. Readers see it when it is durable; if `work` throws or the commit fails nothing has changed.

@@ -103,7 +103,7 @@ export class TreeDraft extends TreeView implements Draft {
   }
 
   /** The same layers as another transaction sees them. */
-  viewOf(transactionId: string | undefined): TreeView {
+  view(transactionId: string | undefined): TreeView {
     return transactionId === this.transactionId
       ? this
       : new TreeView(this.environment, this.layers, transactionId);

@@ -205,6 +205,8 @@ export interface TreeLimits {
 
 /** The tree in the middle of one mutation: committed state and the changes made so far. */
 export interface Draft extends View {
+  /** The same changes as another transaction (or nobody in particular) sees them. */
+  view(transactionId: string | undefined): View;
   readonly user: string;
   readonly limits: TreeLimits;
   /** Unix time in milliseconds, the same during the whole mutation. */

@@ -47,15 +47,15 @@ export function applyPatch(node: Node, patch: StoredPatch): Node {
     }
   }
   if (patch.removeAnnotation === true) {
-    delete patched["annotation"];
+    delete patched.annotation;
   } else if (patch.annotation !== undefined) {
-    patched["annotation"] = patch.annotation;
+    patched.annotation = patch.annotation;
   }
   if (patch.attributes !== undefined) {
-    patched["attributes"] = patchedAttributes(node.attributes, patch.attributes);
+    patched.attributes = patchedAttributes(node.attributes, patch.attributes);
   }
   if ("state" in patch) {
-    patched["state"] = patch.state;
+    patched.state = patch.state;
   }
   // Every field of `Node` was copied from one and replaced by its own type only.
   return patched as unknown as Node;

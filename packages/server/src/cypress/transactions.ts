@@ -83,7 +83,7 @@ function freeze(draft: TreeDraft, node: Node, transactionId: string): void {
   if (draft.layers.branches.get(transactionId, node.id) !== undefined) {
     return;
   }
-  const view = draft.viewOf(transactionId);
+  const view = draft.view(transactionId);
   const children = new Map(view.children(node.id));
   draft.layers.branches.set(transactionId, node.id, { kind: "snapshot", node, children });
   draft.typeOf(node).onSnapshot?.(draft, node);
@@ -117,7 +117,7 @@ export function releaseLocks(draft: TreeDraft, node: Node): void {
 /** Gives pending locks what has become free, in order. */
 function grantPending(draft: TreeDraft, nodeId: string): void {
   for (const lock of pendingLocks(draft.layers, nodeId)) {
-    const view = draft.viewOf(lock.transactionId);
+    const view = draft.view(lock.transactionId);
     const node = view.node(nodeId);
     if (node === undefined) {
       draft.layers.deleteLock(lock);
@@ -180,7 +180,7 @@ function dropBranch(draft: TreeDraft, transactionId: string, nodeId: string, bra
       break;
     case "changed":
       if ("state" in branch.patch) {
-        const node = draft.viewOf(transactionId).node(nodeId);
+        const node = draft.view(transactionId).node(nodeId);
         if (node !== undefined) {
           draft.typeOf(node).onAbort?.(draft, node);
         }
@@ -238,7 +238,7 @@ function mergeRemoval(draft: TreeDraft, target: string | undefined, nodeId: stri
     }
     return;
   }
-  const above = draft.viewOf(target);
+  const above = draft.view(target);
   const node = above.node(nodeId);
   if (node === undefined) {
     return;
@@ -266,8 +266,8 @@ function mergeChange(
 ): void {
   const { layers } = draft;
   const target = record.parentId;
-  const mine = draft.viewOf(record.id).node(nodeId);
-  const above = draft.viewOf(target).node(nodeId);
+  const mine = draft.view(record.id).node(nodeId);
+  const above = draft.view(target).node(nodeId);
   if (mine === undefined || above === undefined) {
     return;
   }
@@ -325,7 +325,7 @@ function promoteLocks(draft: TreeDraft, record: TransactionRecord): string[] {
       record.parentId !== undefined &&
       lock.state === "acquired" &&
       lock.mode !== "snapshot" &&
-      draft.viewOf(record.parentId).node(nodeId) !== undefined;
+      draft.view(record.parentId).node(nodeId) !== undefined;
     if (promoted && record.parentId !== undefined) {
       draft.layers.putLock({ ...lock, transactionId: record.parentId });
     }

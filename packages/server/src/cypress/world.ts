@@ -147,6 +147,9 @@ const guardedTypes: ReadonlySet<string> = new Set([
 function clusterEntries(): Entry[] {
   const bundle = "//sys/tablet_cell_bundles";
   return [
+    { path: "//sys/transactions", type: "transaction_map" },
+    { path: "//sys/topmost_transactions", type: "topmost_transaction_map" },
+    { path: "//sys/locks", type: "lock_map" },
     { path: "//sys/media", type: "medium_map" },
     {
       path: "//sys/media/default",

@@ -7,6 +7,7 @@ import { type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import type { TreeDraft } from "../draft.ts";
 import type { Node } from "../node.ts";
 import { resolveTarget, type Target } from "../resolve.ts";
+import { linkTarget } from "../types/link.ts";
 import { checkMayCreate } from "../types/objects.ts";
 import { alreadyExists, checkMayChangeChildren, checkMayRemove, ensureParents } from "./shared.ts";
 
@@ -140,12 +141,11 @@ function createChild(draft: TreeDraft, parent: Node, key: string, parameters: Cr
 export function linkAt(draft: TreeDraft, parameters: LinkParameters): string {
   const { targetPath, linkPath } = parameters;
   checkCreateOptions(parameters);
-  const target = resolveTarget(draft, targetPath, { allowMissing: true, method: "Create" });
-  if (target.kind === "missing" && parameters.force !== true) {
-    resolveTarget(draft, targetPath, { method: "Create" });
-  }
-  if (target.kind !== "node" && target.kind !== "missing") {
-    throw new YtError(`Link target ${targetPath} must be a node`);
+  if (parameters.force !== true) {
+    const target = resolveTarget(draft, targetPath, { method: "Create" });
+    if (target.kind !== "node") {
+      throw new YtError(`Link target ${targetPath} must be a node`);
+    }
   }
   const existing = resolveTarget(draft, linkPath, { allowMissing: true, keepLastLink: true });
   if (existing.kind === "node" && existing.node.type !== "link" && parameters.ignoreExisting === true) {
@@ -154,7 +154,7 @@ export function linkAt(draft: TreeDraft, parameters: LinkParameters): string {
       { code: "AlreadyExists" },
     );
   }
-  if (leadsToItself(draft, target, existing)) {
+  if (leadsToItself(draft, targetPath, existing)) {
     throw new YtError("Failed to create link: link is cyclic", {
       attributes: { target_path: targetPath, path: linkPath },
     });
@@ -164,17 +164,42 @@ export function linkAt(draft: TreeDraft, parameters: LinkParameters): string {
   return createNodeAt(draft, linkPath, { ...parameters, type: "link", attributes });
 }
 
-/** The target is the place of the link itself, or below it. */
-function leadsToItself(draft: TreeDraft, target: Target, link: Target): boolean {
-  if (target.kind === "node" && link.kind === "node") {
-    return target.node.id === link.node.id;
+/** Whether following the target, through other links too, ends at the place of the link. */
+function leadsToItself(draft: TreeDraft, targetPath: string, link: Target): boolean {
+  const seen = new Set<string>();
+  for (let path = targetPath; ; ) {
+    const target = tryResolve(draft, path);
+    if (target === undefined || target.kind !== "node") {
+      return target !== undefined && isPlaceOf(target, link);
+    }
+    if (link.kind === "node" && target.node.id === link.node.id) {
+      return true;
+    }
+    if (target.node.type !== "link" || seen.has(target.node.id)) {
+      return false;
+    }
+    seen.add(target.node.id);
+    path = linkTarget(target.node);
   }
-  if (target.kind === "missing" && link.kind === "missing") {
-    const prefix = link.names.every((name, index) => target.names[index] === name);
-    return target.parent.id === link.parent.id && prefix;
+}
+
+function tryResolve(draft: TreeDraft, path: string): Target | undefined {
+  try {
+    return resolveTarget(draft, path, { allowMissing: true, keepLastLink: true });
+  } catch (error) {
+    if (error instanceof YtError && error.has("ResolveError")) {
+      return undefined;
+    }
+    throw error;
   }
-  if (target.kind === "missing" && link.kind === "node") {
-    return draft.pathOf(target.parent) === draft.pathOf(link.node);
-  }
-  return false;
+}
+
+/** A missing target that is to come where the link comes, or below it. */
+function isPlaceOf(target: Target, link: Target): boolean {
+  return (
+    target.kind === "missing" &&
+    link.kind === "missing" &&
+    target.parent.id === link.parent.id &&
+    link.names.every((name, index) => target.names[index] === name)
+  );
 }

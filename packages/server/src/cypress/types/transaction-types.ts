@@ -158,6 +158,7 @@ export function virtualMapType(name: string, code: number, virtual: VirtualChild
     ...base,
     attributes: new Map([["count", { get: (_node, view) => BigInt(virtual.count(view)) }]]),
     create: () => emptyMapState,
+    alwaysOpaque: true,
     virtual,
   };
 }
