@@ -240,6 +240,7 @@ function contentTypeOf(
 }
 
 const inlineCommands: ReadonlySet<string> = new Set(["get_job_stderr", "get_job_fail_context"]);
+const commandsWithFileName: ReadonlySet<string> = new Set(["read_table", "read_file", "download"]);
 
 /** Heavy commands offer their data as a file. */
 function dispositionOf(descriptor: CommandDescriptor, parameters: YsonMap): string | undefined {
@@ -249,7 +250,8 @@ function dispositionOf(descriptor: CommandDescriptor, parameters: YsonMap): stri
   const disposition = inlineCommands.has(descriptor.name) ? "inline" : "attachment";
   const path = bare(parameters.get("path") ?? null);
   const passed = bare(parameters.get("filename") ?? null);
-  const name = typeof passed === "string" ? passed : typeof path === "string" ? `yt_${path}` : "";
+  const isNamedByPath = commandsWithFileName.has(descriptor.name) && typeof path === "string";
+  const name = typeof passed === "string" ? passed : isNamedByPath ? `yt_${path}` : "";
   if (name === "") {
     return disposition;
   }

@@ -4,7 +4,7 @@
  * The speed of a queue counts more than the last percent of size, hence the low levels.
  * Specified in: yt/yt/core/http/compression.cpp; http-api §6.
  */
-import type { Transform } from "node:stream";
+import type { Transform, Writable } from "node:stream";
 import { promisify } from "node:util";
 import {
   brotliCompress,
@@ -105,12 +105,22 @@ export function send(exchange: Exchange, bytes: Buffer): Promise<void> | undefin
     return Promise.reject(clientGone());
   }
   exchange.responseBytes += bytes.length;
-  if (exchange.response.write(bytes)) {
-    return undefined;
-  }
+  return exchange.response.write(bytes) ? undefined : drained(exchange, exchange.response);
+}
+
+/** Waits until `stream` takes more; rejects when the client goes away before. */
+function drained(exchange: Exchange, stream: Writable): Promise<void> {
   return new Promise((resolve, reject) => {
-    exchange.response.once("drain", resolve);
-    exchange.onClosed(() => reject(clientGone()));
+    const onDrain = (): void => {
+      exchange.response.off("close", onClose);
+      resolve();
+    };
+    const onClose = (): void => {
+      stream.off("drain", onDrain);
+      reject(clientGone());
+    };
+    stream.once("drain", onDrain);
+    exchange.response.once("close", onClose);
   });
 }
 
@@ -145,13 +155,7 @@ function streamWriter(
       if (exchange.isClosed) {
         return Promise.reject(clientGone());
       }
-      if (compressor.write(chunk)) {
-        return undefined;
-      }
-      return new Promise((resolve, reject) => {
-        compressor.once("drain", resolve);
-        exchange.onClosed(() => reject(clientGone()));
-      });
+      return compressor.write(chunk) ? undefined : drained(exchange, compressor);
     },
     flush: () => compressor.flush(),
     end() {
