@@ -1,8 +1,24 @@
-import { readFile } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { temporaryDirectory } from "@qyt/testing";
 import { describe, expect, it } from "vitest";
 import { qyt } from "./qyt.ts";
 
 describe("qyt", () => {
+  it("says what to do when it is not built", async () => {
+    const folder = await temporaryDirectory("unbuilt");
+    await mkdir(join(folder.path, "bin"));
+    await writeFile(join(folder.path, "package.json"), '{"type":"module"}');
+    await cp(new URL("../../packages/cli/bin/qyt.js", import.meta.url), join(folder.path, "bin", "qyt.js"));
+    const outcome = spawnSync(process.execPath, [join(folder.path, "bin", "qyt.js"), "up"], {
+      encoding: "utf8",
+    });
+    await folder.remove();
+    expect(outcome.status).toBe(1);
+    expect(outcome.stderr).toMatch(/^qyt is not built yet: run `npm run build`.*\n$/);
+  });
+
   it("prints its version", async () => {
     const { version } = JSON.parse(
       await readFile(new URL("../../packages/cli/package.json", import.meta.url), "utf8"),
