@@ -80,7 +80,7 @@ export class ClustersForYt {
         stdio: ["ignore", "pipe", "pipe"],
         // Nothing of the person's own settings for yt (~/.yt, YT_…) reaches it.
         env: {
-          PATH: `${join(root, ".venvs", environment, "bin")}${delimiter}${process.env["PATH"] ?? ""}`,
+          PATH: `${join(root, ".venvs", environment, "bin")}${delimiter}${process.env.PATH ?? ""}`,
           HOME: this.#folder.path,
           USER: "bob",
           LANG: "C.UTF-8",
