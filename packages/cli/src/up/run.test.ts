@@ -30,7 +30,7 @@ class FakeClusters {
       this.events.push(`start ${options.name}`);
       return {
         name: options.name,
-        address: `127.0.0.1:${9000 + this.started.length}`,
+        address: `${options.host}:${options.port}`,
         close: async (ms) => {
           this.events.push(`close ${options.name} ${ms}`);
           await this.close(options.name);
@@ -70,7 +70,7 @@ describe("runUp", () => {
   it("says that it is ready once every cluster answers, and closes all when told to stop", async () => {
     const fake = new FakeClusters();
     const stop = signal();
-    const done = runUp(plan("pythia=127.0.0.1:0", "freud=127.0.0.1:0"), fake.ports, stop.promise);
+    const done = runUp(plan("pythia=127.0.0.1:9001", "freud=127.0.0.1:9002"), fake.ports, stop.promise);
     await until(() => fake.lines.includes("qyt is ready"));
     expect(fake.events.slice(2)).toEqual(["probe http://127.0.0.1:9001", "probe http://127.0.0.1:9002"]);
     expect(fake.lines.at(-1)).toBe("qyt is ready");
@@ -87,11 +87,13 @@ describe("runUp", () => {
     const stop = signal();
     const done = runUp(plan("pythia=127.0.0.1:0", "freud=127.0.0.1:0"), fake.ports, stop.promise);
     await until(() => fake.lines.length > 0);
+    const [pythia, freud] = fake.started;
+    expect(pythia?.port).not.toBe(0);
     for (const options of fake.started) {
       expect(options.registrationsCluster).toBe("pythia");
       expect(Object.fromEntries(options.peers())).toEqual({
-        pythia: { proxy: "http://127.0.0.1:9001" },
-        freud: { proxy: "http://127.0.0.1:9002" },
+        pythia: { proxy: `http://127.0.0.1:${pythia?.port}` },
+        freud: { proxy: `http://127.0.0.1:${freud?.port}` },
       });
     }
     expect(fake.started[1]?.dataDirectory).toBe(join(folder.path, "freud"));

@@ -3,6 +3,7 @@ import { type Clock, sleep, toYtError, YtError } from "@qyt/base";
 import type { Logger } from "pino";
 import { aliasVariable, exportLine } from "./aliases.ts";
 import { formatAddress } from "./cluster-option.ts";
+import { withFreePorts } from "./free-ports.ts";
 import { readKeepers, writeKeeper } from "./keeper-record.ts";
 import { type ClusterPlan, chooseRegistrationsCluster, type UpPlan } from "./plan.ts";
 
@@ -67,17 +68,17 @@ export async function runUp(plan: UpPlan, ports: UpPorts, stop: Promise<void>): 
 
 async function startAll(plan: UpPlan, ports: UpPorts): Promise<readonly RunningCluster[]> {
   const registrationsCluster = chooseRegistrationsCluster(plan, await readKeepers(plan.clusters));
+  const addresses = await withFreePorts(plan.clusters.map(({ address }) => address));
+  const clusters = plan.clusters.map((cluster, index) => ({
+    ...cluster,
+    address: addresses[index] ?? cluster.address,
+  }));
   const proxies = new Map(plan.peers);
-  for (const { name, address } of plan.clusters) {
+  for (const { name, address } of clusters) {
     proxies.set(name, { proxy: `http://${formatAddress(address)}` });
   }
   const attempts = await Promise.allSettled(
-    plan.clusters.map(async (cluster) => {
-      const running = await startOne(cluster, registrationsCluster, () => proxies, ports);
-      // The real port, where 0 was asked for.
-      proxies.set(cluster.name, { proxy: urlOf(running) });
-      return running;
-    }),
+    clusters.map((cluster) => startOne(cluster, registrationsCluster, () => proxies, ports)),
   );
   const started = attempts.flatMap((attempt) => (attempt.status === "fulfilled" ? [attempt.value] : []));
   const failure = attempts.find((attempt) => attempt.status === "rejected");
