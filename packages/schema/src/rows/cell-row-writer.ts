@@ -5,7 +5,7 @@
 import type { PhysicalType, RowValue } from "../value-type.ts";
 import { cellKind, writeCell } from "./encoded-rows.ts";
 import type { RowBlock } from "./row-block.ts";
-import { RowOutput } from "./row-output.ts";
+import { type Piece, pieceOf, RowOutput } from "./row-output.ts";
 import { CellCursor, cellCountOf, type OutputColumn, type RowWriter } from "./row-writer.ts";
 
 /** The constant bytes of a format. */
@@ -33,36 +33,75 @@ const sourceCodes = {
 } as const;
 const two32 = 0x1_0000_0000;
 
+/** What of a row is the same in many rows, up to the next value that is not. */
+type ConstantPart = Piece | "tabletIndex" | "timestamp";
+
 export abstract class CellRowWriter implements RowWriter {
-  protected readonly output = new RowOutput(16_384);
+  protected readonly output: RowOutput;
   readonly #sources: Uint8Array;
   readonly #cells: Int32Array;
-  readonly #first: readonly Buffer[];
-  readonly #next: readonly Buffer[];
-  readonly #empty: Buffer;
-  readonly #close: Buffer;
-  readonly #missing: Buffer;
+  readonly #first: readonly Piece[];
+  readonly #next: readonly Piece[];
+  readonly #empty: Piece;
+  readonly #close: Piece;
+  readonly #missing: Piece;
   readonly #skipNulls: boolean;
   readonly #cursor: CellCursor;
   readonly #scratch = new RowOutput(256);
-  /** The last timestamp put out, as it stands in the output. */
-  readonly #timestamp = new RowOutput(64);
-  #timestampLow = -1;
-  #timestampHigh = -1;
 
-  constructor(columns: readonly OutputColumn[], syntax: RowSyntax, skipNulls: boolean) {
+  /** The columns whose values differ from row to row, and what stands before each of them and after the last. */
+  readonly #variable: readonly number[];
+  readonly #constantParts: readonly (readonly ConstantPart[])[];
+  readonly #constants: readonly RowOutput[];
+  readonly #needsTimestamp: boolean;
+  #tabletIndex = Number.NaN;
+  /** Of the constants; NaN while they are not made. */
+  #timestampLow = Number.NaN;
+  #timestampHigh = Number.NaN;
+
+  /** @param expectedBytes how much the output begins with; it doubles as often as needed */
+  constructor(
+    columns: readonly OutputColumn[],
+    syntax: RowSyntax,
+    skipNulls: boolean,
+    expectedBytes = 4096,
+  ) {
+    this.output = new RowOutput(expectedBytes);
     this.#sources = Uint8Array.from(columns, (column) => sourceCodes[column.source.kind]);
     this.#cells = Int32Array.from(columns, (column) =>
       column.source.kind === "column" ? column.source.index : -1,
     );
     const keys = columns.map((column) => syntax.key(column.name));
-    this.#first = keys.map((key) => Buffer.concat([Buffer.from(syntax.open), key]));
-    this.#next = keys.map((key) => Buffer.concat([Buffer.from(syntax.separator), key]));
-    this.#empty = Buffer.from(syntax.open + syntax.close);
-    this.#close = Buffer.from(syntax.trailer + syntax.close);
-    this.#missing = Buffer.from(syntax.missing);
+    this.#first = keys.map((key) => pieceOf(Buffer.concat([Buffer.from(syntax.open), key])));
+    this.#next = keys.map((key) => pieceOf(Buffer.concat([Buffer.from(syntax.separator), key])));
+    this.#empty = pieceOf(Buffer.from(syntax.open + syntax.close));
+    this.#close = pieceOf(Buffer.from(syntax.trailer + syntax.close));
+    this.#missing = pieceOf(Buffer.from(syntax.missing));
     this.#skipNulls = skipNulls;
     this.#cursor = new CellCursor(cellCountOf(columns));
+
+    const variable: number[] = [];
+    const parts: ConstantPart[][] = [[]];
+    for (const [index, code] of this.#sources.entries()) {
+      const prefix = (index === 0 ? this.#first : this.#next)[index];
+      const last = parts.at(-1);
+      if (prefix !== undefined && last !== undefined) {
+        last.push(prefix);
+        if (code === source.tabletIndex) {
+          last.push("tabletIndex");
+        } else if (code === source.timestamp) {
+          last.push("timestamp");
+        } else {
+          variable.push(index);
+          parts.push([]);
+        }
+      }
+    }
+    parts.at(-1)?.push(columns.length === 0 ? this.#empty : this.#close);
+    this.#variable = variable;
+    this.#constantParts = parts;
+    this.#constants = parts.map(() => new RowOutput(64));
+    this.#needsTimestamp = this.#sources.includes(source.timestamp);
   }
 
   /** Puts out the value of the cell `[start, end)` that is neither null nor absent. */
@@ -86,18 +125,34 @@ export abstract class CellRowWriter implements RowWriter {
   }
 
   writeBlockRows(block: RowBlock, from: number, to: number, tabletIndex: number): void {
+    if (this.#skipNulls) {
+      this.#writeSkippingNulls(block, from, to, tabletIndex);
+      return;
+    }
     const output = this.output;
     const bytes = block.bytes;
     const view = block.view;
     const cursor = this.#cursor;
-    const columnCount = this.#sources.length;
+    const variable = this.#variable;
+    const constants = this.#constants;
+    const closing = constants[variable.length];
     let start = block.rowStart(from);
+    let timestampOffset = -1;
     for (let row = from; row < to; row++) {
+      const nextOffset = this.#needsTimestamp || row === from ? block.timestampOffsetAt(row) : timestampOffset;
+      if (nextOffset !== timestampOffset) {
+        timestampOffset = nextOffset;
+        this.#makeConstants(view, timestampOffset, tabletIndex);
+      }
       const end = block.rowEnd(row);
       cursor.moveTo(bytes, start, end);
       start = end;
-      let isFirst = true;
-      for (let column = 0; column < columnCount; column++) {
+      for (let place = 0; place < variable.length; place++) {
+        const constant = constants[place];
+        if (constant !== undefined) {
+          output.piece(constant);
+        }
+        const column = variable[place] ?? 0;
         const code = this.#sources[column];
         if (code === source.column) {
           const cell = this.#cells[column] ?? 0;
@@ -105,30 +160,20 @@ export abstract class CellRowWriter implements RowWriter {
           const cellEnd = cursor.ends[cell] ?? 0;
           const kind = bytes[cellStart];
           if (cellStart === cellEnd || kind === cellKind.null || kind === cellKind.absent) {
-            if (!this.#skipNulls) {
-              this.#prefix(column, isFirst);
-              isFirst = false;
-              this.null(output);
-            }
-            continue;
-          }
-          this.#prefix(column, isFirst);
-          this.cell(bytes, view, cellStart, cellEnd, output);
-        } else {
-          this.#prefix(column, isFirst);
-          if (code === source.tabletIndex) {
-            this.integer(tabletIndex, output);
-          } else if (code === source.rowIndex) {
-            this.integer(block.firstRowIndex + row, output);
-          } else if (code === source.timestamp) {
-            this.#putTimestamp(view, block.timestampOffsetAt(row));
+            this.null(output);
           } else {
-            this.integer(block.cumulativeWeightAt(row), output);
+            this.cell(bytes, view, cellStart, cellEnd, output);
           }
+        } else {
+          this.integer(
+            code === source.rowIndex ? block.firstRowIndex + row : block.cumulativeWeightAt(row),
+            output,
+          );
         }
-        isFirst = false;
       }
-      output.constant(isFirst ? this.#empty : this.#close);
+      if (closing !== undefined) {
+        output.piece(closing);
+      }
     }
   }
 
@@ -149,31 +194,82 @@ export abstract class CellRowWriter implements RowWriter {
         this.cell(scratch.bytes, scratch.view, 0, scratch.length, this.output);
       }
     }
-    this.output.constant(isFirst ? this.#empty : this.#close);
+    this.output.piece(isFirst ? this.#empty : this.#close);
   }
 
   writeMissing(): void {
-    this.output.constant(this.#missing);
+    this.output.piece(this.#missing);
   }
 
   #prefix(column: number, isFirst: boolean): void {
     const prefix = (isFirst ? this.#first : this.#next)[column];
     if (prefix !== undefined) {
-      this.output.constant(prefix);
+      this.output.piece(prefix);
     }
   }
 
-  #putTimestamp(view: DataView, offset: number): void {
-    const low = view.getInt32(offset, true);
-    const high = view.getInt32(offset + 4, true);
-    const rendered = this.#timestamp;
-    if (low !== this.#timestampLow || high !== this.#timestampHigh || rendered.length === 0) {
-      rendered.length = 0;
-      this.uint64(low, high, rendered);
-      this.#timestampLow = low;
-      this.#timestampHigh = high;
+  /** Makes the constant parts anew if the tablet or the timestamp is another. */
+  #makeConstants(view: DataView, timestampOffset: number, tabletIndex: number): void {
+    const low = view.getInt32(timestampOffset, true);
+    const high = view.getInt32(timestampOffset + 4, true);
+    if (low === this.#timestampLow && high === this.#timestampHigh && tabletIndex === this.#tabletIndex) {
+      return;
     }
-    this.output.copy(rendered.bytes, rendered.view, 0, rendered.length);
+    this.#timestampLow = low;
+    this.#timestampHigh = high;
+    this.#tabletIndex = tabletIndex;
+    for (let place = 0; place < this.#constants.length; place++) {
+      const constant = this.#constants[place];
+      if (constant === undefined) {
+        continue;
+      }
+      constant.length = 0;
+      for (const part of this.#constantParts[place] ?? []) {
+        if (part === "tabletIndex") {
+          this.integer(tabletIndex, constant);
+        } else if (part === "timestamp") {
+          this.uint64(low, high, constant);
+        } else {
+          constant.piece(part);
+        }
+      }
+    }
+  }
+
+  /** Without the columns that are null, nothing of a row is constant. */
+  #writeSkippingNulls(block: RowBlock, from: number, to: number, tabletIndex: number): void {
+    const output = this.output;
+    const { bytes, view } = block;
+    for (let row = from; row < to; row++) {
+      this.#cursor.moveTo(bytes, block.rowStart(row), block.rowEnd(row));
+      let isFirst = true;
+      for (let column = 0; column < this.#sources.length; column++) {
+        const code = this.#sources[column];
+        const cell = this.#cells[column] ?? 0;
+        const start = this.#cursor.starts[cell] ?? 0;
+        const end = this.#cursor.ends[cell] ?? 0;
+        const isNull = start === end || bytes[start] === cellKind.null || bytes[start] === cellKind.absent;
+        if (code === source.column && isNull) {
+          continue;
+        }
+        this.#prefix(column, isFirst);
+        isFirst = false;
+        if (code === source.column) {
+          this.cell(bytes, view, start, end, output);
+        } else if (code === source.timestamp) {
+          const offset = block.timestampOffsetAt(row);
+          this.uint64(view.getInt32(offset, true), view.getInt32(offset + 4, true), output);
+        } else if (code === source.tabletIndex) {
+          this.integer(tabletIndex, output);
+        } else {
+          this.integer(
+            code === source.rowIndex ? block.firstRowIndex + row : block.cumulativeWeightAt(row),
+            output,
+          );
+        }
+      }
+      output.piece(isFirst ? this.#empty : this.#close);
+    }
   }
 }
 

@@ -37,7 +37,7 @@ export function createRowReader(
     {
       keepAbsent: options.keepAbsent ?? false,
       needsKeys: options.requireKeys ?? false,
-      needsValues: isData && (options.keepAbsent ?? false) && schema.isSorted,
+      needsValues: isData && (options.keepAbsent ?? false),
       conversion: typeConversionOf(format.attributes, isData),
       limits: rowLimitsOf(options),
       ...(options.tabletCount === undefined ? {} : { tabletCount: options.tabletCount }),

@@ -22,6 +22,8 @@ export interface RowWriterOptions {
    * row has (`read_table`): `dsv` is refused, `schemaful_dsv` need not name its columns, `web_json` shows `$` columns.
    */
   readonly isSchemaful?: boolean;
+  /** How many bytes will be taken at once, about: growing costs more than writing. */
+  readonly expectedBytes?: number;
 }
 
 /**
@@ -38,13 +40,13 @@ export function createRowWriter(
   const isSchemaful = options.isSchemaful ?? false;
   if (format.name === "yson" && ysonForm(format) !== "pretty") {
     return ysonForm(format) === "text"
-      ? new YsonTextRowWriter(columns, skipNulls)
-      : new YsonBinaryRowWriter(columns, skipNulls);
+      ? new YsonTextRowWriter(columns, skipNulls, options.expectedBytes)
+      : new YsonBinaryRowWriter(columns, skipNulls, options.expectedBytes);
   }
   if (format.name === "json") {
     const json = jsonOptionsFromAttributes(format.attributes);
     if (!needsTree(json)) {
-      return new JsonRowWriter(columns, json, skipNulls);
+      return new JsonRowWriter(columns, json, skipNulls, options.expectedBytes);
     }
   }
   if (format.name === "dsv" && isSchemaful) {

@@ -130,9 +130,17 @@ export class JsonLexer {
     const isNegative = bytes[start] === 0x2d;
     const digitsStart = isNegative ? start + 1 : start;
     let at = digitsStart;
-    let low = 0;
-    let high = 0;
     let byte = at < end ? (bytes[at] ?? 0) : 0;
+    // Nine digits fit small integer arithmetic.
+    const smallEnd = at + 9;
+    let small = 0;
+    while (byte >= 0x30 && byte <= 0x39 && at < smallEnd) {
+      small = small * 10 + (byte - 0x30);
+      at++;
+      byte = at < end ? (bytes[at] ?? 0) : 0;
+    }
+    let low = small;
+    let high = 0;
     while (byte >= 0x30 && byte <= 0x39) {
       low = low * 10 + (byte - 0x30);
       if (low >= two32 || high !== 0) {

@@ -12,7 +12,12 @@ export class JsonRowWriter extends CellRowWriter {
   readonly #encodeUtf8: boolean;
   readonly #any: YsonAnyToJson;
 
-  constructor(columns: readonly OutputColumn[], options: JsonOptions, skipNulls: boolean) {
+  constructor(
+    columns: readonly OutputColumn[],
+    options: JsonOptions,
+    skipNulls: boolean,
+    expectedBytes?: number,
+  ) {
     const encodeUtf8 = options.encodeUtf8 ?? true;
     super(
       columns,
@@ -25,6 +30,7 @@ export class JsonRowWriter extends CellRowWriter {
         key: (name) => jsonKey(name, encodeUtf8, options.plain === true),
       },
       skipNulls,
+      expectedBytes,
     );
     this.#encodeUtf8 = encodeUtf8;
     this.#any = new YsonAnyToJson(encodeUtf8, options.plain === true, options.attributesMode === "never");

@@ -1,6 +1,7 @@
 /** Strings of JSON output. Specified in: yt/yt/core/json/json_writer.cpp. */
 import { isUtf8 } from "node:buffer";
 import { YtError } from "@qyt/base";
+import { plainRunEnd } from "./byte-scan.ts";
 import type { RowOutput } from "./row-output.ts";
 
 /** By byte: 0 if it stands for itself in a JSON string whatever the encoding. */
@@ -26,7 +27,7 @@ export function writeJsonString(
   output.byte(0x22);
   let plain = start;
   let isAscii = true;
-  for (let at = plainEnd(view, start, end); at < end; at++) {
+  for (let at = plainRunEnd(view, start, end); at < end; at++) {
     const byte = bytes[at] ?? 0;
     if (needsCare[byte] === 0) {
       continue;
@@ -49,24 +50,6 @@ export function writeJsonString(
   }
   output.copy(bytes, view, plain, end);
   output.byte(0x22);
-}
-
-/** Up to where, at least, all bytes stand for themselves. */
-function plainEnd(view: DataView, start: number, end: number): number {
-  let at = start;
-  while (at + 4 <= end) {
-    const word = view.getInt32(at, true);
-    const found =
-      ((word ^ 0x2222_2222) - 0x0101_0101) |
-      ((word ^ 0x5c5c_5c5c) - 0x0101_0101) |
-      (word - 0x2020_2020) |
-      word;
-    if ((found & 0x8080_8080) !== 0) {
-      break;
-    }
-    at += 4;
-  }
-  return at;
 }
 
 function escapeOf(byte: number): string {

@@ -12,7 +12,18 @@ export function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-export class RowOutput {
+/** Bytes with the view that copying needs. */
+export interface Piece {
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+  readonly length: number;
+}
+
+export function pieceOf(bytes: Buffer): Piece {
+  return { bytes, view: viewOf(bytes), length: bytes.length };
+}
+
+export class RowOutput implements Piece {
   /** Valid up to `length`. Replaced when it grows: never keep it across a write. */
   bytes: Buffer;
   view: DataView;
@@ -75,18 +86,14 @@ export class RowOutput {
     }
   }
 
-  /** Appends a short constant, such as the name of a column with its framing. */
+  /** Appends all of `source`. */
   constant(source: Uint8Array): void {
-    const count = source.length;
-    if (this.length + count > this.bytes.length) {
-      this.grow(count);
-    }
-    const target = this.bytes;
-    const at = this.length;
-    for (let index = 0; index < count; index++) {
-      target[at + index] = source[index] ?? 0;
-    }
-    this.length = at + count;
+    this.copy(source, viewOf(source), 0, source.length);
+  }
+
+  /** Appends a constant that is put out often. */
+  piece(piece: Piece): void {
+    this.copy(piece.bytes, piece.view, 0, piece.length);
   }
 
   /** Appends characters below 128. */

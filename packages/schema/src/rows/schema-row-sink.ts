@@ -26,7 +26,7 @@ import { checkValue } from "./value-checks.ts";
 export interface SchemaRowSinkOptions {
   /** Columns that a row does not mention become absent cells instead of null ones. */
   readonly keepAbsent: boolean;
-  /** A row must have a column that is no key. */
+  /** A row of a sorted table must have a column that is no key. */
   readonly needsValues: boolean;
   /** Keys that a row does not mention are an error instead of null. */
   readonly needsKeys: boolean;
@@ -122,7 +122,7 @@ export class SchemaRowSink implements RowSink {
     if (this.#requiredSeen !== this.#plan.requiredCount) {
       this.#failRequired();
     }
-    if (this.#options.needsKeys || this.#options.needsValues) {
+    if (this.#options.needsKeys || (this.#options.needsValues && this.#plan.keyCellCount > 0)) {
       this.#checkKeysAndValues();
     }
     if (this.#isShuffled) {
@@ -458,7 +458,7 @@ export class SchemaRowSink implements RowSink {
         throw new YtError(`Missing key column "${column.name}"`, { code: "SchemaViolation" });
       }
     }
-    if (this.#options.needsValues && !hasValues) {
+    if (this.#options.needsValues && this.#plan.keyCellCount > 0 && !hasValues) {
       throw new YtError("At least one non-key column must be specified", { code: "SchemaViolation" });
     }
   }

@@ -1,4 +1,5 @@
 /** Escapes of YSON text strings, both ways. Specified in: yt/yt/core/yson and util/string/escape.cpp. */
+import { plainRunEnd } from "./byte-scan.ts";
 import type { RowOutput } from "./row-output.ts";
 
 const hexDigits = "0123456789ABCDEF";
@@ -99,7 +100,7 @@ export function writeQuotedYson(
 ): void {
   output.byte(0x22);
   let plain = start;
-  for (let at = start; at < end; at++) {
+  for (let at = plainRunEnd(view, start, end); at < end; at++) {
     const byte = bytes[at] ?? 0;
     if (byte >= 0x20 && byte < 0x7f && byte !== 0x22 && byte !== 0x5c) {
       continue;

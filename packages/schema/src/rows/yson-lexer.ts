@@ -289,6 +289,26 @@ export class YsonLexer {
   }
 
   #percentLiteral(at: number): number {
+    const bytes = this.bytes;
+    if (at + 6 < this.end) {
+      // Words that cannot be the beginning of a longer one.
+      if (bytes[at + 1] === 0x74 && bytes[at + 2] === 0x72 && bytes[at + 3] === 0x75 && bytes[at + 4] === 0x65) {
+        if (wordCharacter[bytes[at + 5] ?? 0] === 0) {
+          this.kind = token.true;
+          return at + 5;
+        }
+      } else if (
+        bytes[at + 1] === 0x66 &&
+        bytes[at + 2] === 0x61 &&
+        bytes[at + 3] === 0x6c &&
+        bytes[at + 4] === 0x73 &&
+        bytes[at + 5] === 0x65 &&
+        wordCharacter[bytes[at + 6] ?? 0] === 0
+      ) {
+        this.kind = token.false;
+        return at + 6;
+      }
+    }
     const next = this.#wordEnd(at + 1);
     switch (this.bytes.latin1Slice(at + 1, next)) {
       case "true":
@@ -339,9 +359,17 @@ export class YsonLexer {
     const end = this.end;
     let next = first === 0x2d || first === 0x2b ? at + 1 : at;
     const digitsStart = next;
-    let low = 0;
-    let high = 0;
     let byte = next < end ? (bytes[next] ?? 0) : 0;
+    // Nine digits fit small integer arithmetic.
+    const smallEnd = next + 9;
+    let small = 0;
+    while (byte >= 0x30 && byte <= 0x39 && next < smallEnd) {
+      small = small * 10 + (byte - 0x30);
+      next++;
+      byte = next < end ? (bytes[next] ?? 0) : 0;
+    }
+    let low = small;
+    let high = 0;
     while (byte >= 0x30 && byte <= 0x39) {
       low = low * 10 + (byte - 0x30);
       if (low >= two32 || high !== 0) {

@@ -44,8 +44,8 @@ const textSyntax: RowSyntax = {
 };
 
 export class YsonBinaryRowWriter extends CellRowWriter {
-  constructor(columns: readonly OutputColumn[], skipNulls: boolean) {
-    super(columns, binarySyntax, skipNulls);
+  constructor(columns: readonly OutputColumn[], skipNulls: boolean, expectedBytes?: number) {
+    super(columns, binarySyntax, skipNulls, expectedBytes);
   }
 
   protected override cell(
@@ -84,8 +84,8 @@ export class YsonTextRowWriter extends CellRowWriter {
   readonly #words = new VarintWords();
   readonly #any = new YsonAnyToText();
 
-  constructor(columns: readonly OutputColumn[], skipNulls: boolean) {
-    super(columns, textSyntax, skipNulls);
+  constructor(columns: readonly OutputColumn[], skipNulls: boolean, expectedBytes?: number) {
+    super(columns, textSyntax, skipNulls, expectedBytes);
   }
 
   protected override cell(
