@@ -15,6 +15,8 @@ type Reader<T> = (value: YsonValue) => T;
 function reading<T>(kind: string, reader: Reader<T>): z.ZodType<T> {
   return z
     .unknown()
+    // An absent key must come here too, not only a key without a value.
+    .optional()
     .transform((value, context): T => {
       if (value === undefined || value === null) {
         context.issues.push({ code: "custom", message: "missing", input: value, params: { missing: true } });
@@ -35,6 +37,8 @@ function reading<T>(kind: string, reader: Reader<T>): z.ZodType<T> {
 export function optional<T>(schema: z.ZodType<T>): z.ZodType<T | undefined> {
   return z
     .unknown()
+    // An absent key must come here too, not only a key without a value.
+    .optional()
     .transform((value, context): T | undefined => {
       if (value === undefined || value === null) {
         return undefined;
