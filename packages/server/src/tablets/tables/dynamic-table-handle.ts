@@ -28,7 +28,8 @@ function derived(schema: TableSchema): DerivedSchemas {
     known = {
       query: toQuerySchema(schema),
       write: toWriteSchema(schema),
-      producerWrite: toProducerWriteSchema(schema),
+      // Nothing is pushed into a sorted table; its key would not stand in front any more.
+      producerWrite: schema.isSorted ? toWriteSchema(schema) : toProducerWriteSchema(schema),
       key: new TableSchema(schema.columns.slice(0, schema.keyColumnCount), {
         strict: true,
         uniqueKeys: schema.uniqueKeys,
