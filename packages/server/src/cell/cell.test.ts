@@ -283,6 +283,29 @@ describe("timestamps", () => {
     expect(store.writeCount).toBe(writes + 1);
   });
 
+  it("wait once more when the clock leaps while the bound is being moved", async () => {
+    const store = new ForgetfulStore(new MemoryStore());
+    const clock = new FakeClock();
+    const cell = await openCell(store, clock);
+    store.hold();
+    await clock.advance(10_000);
+    const first = cell.generateTimestamp();
+    await clock.advance(10_000);
+    const second = cell.generateTimestamp();
+    store.release(1);
+    await first;
+    let isGiven = false;
+    const given = second.then(() => {
+      isGiven = true;
+    });
+    await settle();
+    expect(isGiven).toBe(false);
+    store.release();
+    await given;
+    const reopened = await openCell(await store.crash(), clock);
+    expect(reopened.nextTimestamp()).toBeGreaterThan(await second);
+  });
+
   it("generated for a client fail with the flush that was to cover them, and come again after it", async () => {
     const store = new ForgetfulStore(new MemoryStore());
     const clock = new FakeClock();

@@ -145,11 +145,13 @@ export class Cell implements Reader {
   /** A fresh timestamp for a client. Waits only when the bound on disk does not cover it. */
   async generateTimestamp(): Promise<bigint> {
     const timestamp = this.#timestamps.next();
-    if (!this.#timestamps.isCovered(timestamp)) {
-      await this.#extendBound();
-    } else if (this.#timestamps.isLow) {
+    if (this.#timestamps.isCovered(timestamp) && this.#timestamps.isLow) {
       // Moved on in passing; should it fail, a later caller waits and hears of it.
       this.#extendBound().catch(() => {});
+    }
+    while (!this.#timestamps.isCovered(timestamp)) {
+      // More than once when the clock leapt while an extension for others was under way.
+      await this.#extendBound();
     }
     return timestamp;
   }
@@ -307,7 +309,6 @@ export class Cell implements Reader {
     this.#inFlight.clear();
     this.#pendingBytes = 0;
     this.#sequenceNumber = this.#durableSequenceNumber;
-    this.#timestamps.onFailed();
     this.metrics.failedCommits += failed.length;
     this.metrics.queueLength = 0;
     this.#logger?.error({ err: error, mutations: failed.length }, "Commit failed");

@@ -14,7 +14,7 @@ const lowWater = 1n << counterBits;
 export class TimestampSource {
   readonly #clock: Clock;
   #last: bigint;
-  /** On disk, or on its way there in a batch. */
+  /** What the next batch carries. Every batch carries one, so a failed batch loses nothing. */
   #bound: bigint;
   #durableBound: bigint;
   #second = -1;
@@ -67,10 +67,5 @@ export class TimestampSource {
 
   onDurable(bound: bigint): void {
     this.#durableBound = bound;
-  }
-
-  /** Bounds on their way did not get there. */
-  onFailed(): void {
-    this.#bound = this.#durableBound;
   }
 }
