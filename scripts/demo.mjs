@@ -185,8 +185,16 @@ function pretty(answer) {
   if (typeof answer === "string") {
     return answer;
   }
-  const isYson = answer instanceof Map || Array.isArray(answer);
-  return writeYson(isYson ? answer : toYson(answer), "pretty").toString("latin1");
+  const value =
+    answer instanceof Map || Array.isArray(answer)
+      ? answer
+      : new Map(Object.entries(answer).map(([name, field]) => [snakeCase(name), field]));
+  return writeYson(value, "pretty").toString("latin1");
+}
+
+/** As the command answers it; the client's names are in camel case. */
+function snakeCase(name) {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 async function mount(client, path) {
@@ -401,7 +409,7 @@ function heading(text) {
   console.log(`\n${"=".repeat(text.length)}\n${text}\n${"=".repeat(text.length)}`);
 }
 
-let lastShown = "";
+let lastShown = 0;
 
 /** On a terminal one line that counts up; elsewhere a line at every quarter. */
 function progress(word, done, total) {
@@ -412,10 +420,12 @@ function progress(word, done, total) {
     );
     return;
   }
-  const shown = `${word} ${Math.floor((4 * done) / total) * 25} %`;
-  if (shown !== lastShown) {
-    lastShown = shown;
-    console.log(`${shown} (${done} of ${total})`);
+  const quarter = Math.floor((4 * done) / total);
+  if (quarter !== lastShown) {
+    lastShown = quarter;
+    if (quarter > 0) {
+      console.log(`${word} ${done} of ${total}`);
+    }
   }
 }
 
