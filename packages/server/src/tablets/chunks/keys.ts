@@ -6,6 +6,7 @@
  *     0x04 · 2 · store id u64         an upload: a store that no chunk names yet
  *     0x05 · object id · 0            counters of an ordered tablet
  *     0x05 · object id · 1 · row u64  one chunk of a tablet or static table, by the index of its first row
+ *     0x05 · object id · 2            holders of a chunk list, when it is not one
  */
 import { assert } from "@qyt/base";
 import {
@@ -24,6 +25,7 @@ const uploadKind = 2;
 
 const tabletStateKind = 0;
 const storeRefKind = 1;
+const holdersKind = 2;
 
 export const objectIdBytes = 16;
 
@@ -72,6 +74,10 @@ export const uploadRange = kindRange(uploadKind);
 
 export function tabletStateKey(tabletId: string): Buffer {
   return storeKey(keyspace.tablets, encodeObjectId(tabletId), Buffer.of(tabletStateKind));
+}
+
+export function listHoldersKey(listId: string): Buffer {
+  return storeKey(keyspace.tablets, encodeObjectId(listId), Buffer.of(holdersKind));
 }
 
 export function storeRefKey(ownerId: string, firstRowIndex: number): Buffer {

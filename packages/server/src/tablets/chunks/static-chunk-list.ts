@@ -1,11 +1,15 @@
 /**
  * The rows of a static table (or of a version of it inside a master transaction): a list of chunks, under
  * an id of its own (object type 101), so that a table changes its contents by naming another list.
+ *
+ * Versions of tables hold lists: the tree's, those of transactions, those frozen by snapshot locks. A list
+ * goes with its last holder.
  */
 import { assert } from "@qyt/base";
 import type { Cell, WriteBatch } from "../../cell/index.ts";
 import type { Chunk } from "./chunk.ts";
 import type { ChunkManager } from "./chunk-manager.ts";
+import { listHoldersKey } from "./keys.ts";
 import { combinePrepared, type Prepared } from "./prepared.ts";
 import { overlappingStores, type RowSlice, readStores } from "./store-reader.ts";
 import {
@@ -33,28 +37,41 @@ export class StaticChunkList {
   readonly #chunks: ChunkManager;
   #visible: readonly StoreRef[];
   #pending: readonly StoreRef[];
+  #holderCount: number;
 
-  private constructor(chunks: ChunkManager, id: string, refs: readonly StoreRef[]) {
+  private constructor(chunks: ChunkManager, id: string, refs: readonly StoreRef[], holderCount: number) {
     assert((refs[0]?.firstRowIndex ?? 0) === 0, `Chunk list ${id} does not begin with row 0`);
     this.id = id;
     this.#chunks = chunks;
     this.#visible = refs;
     this.#pending = refs;
+    this.#holderCount = holderCount;
   }
 
   /** Reads the list; one never written is empty. */
   static open(cell: Cell, chunks: ChunkManager, id: string): StaticChunkList {
-    return new StaticChunkList(chunks, id, loadStoreRefs(cell, chunks, id));
+    const holders = cell.get(listHoldersKey(id))?.readUInt32BE() ?? 1;
+    return new StaticChunkList(chunks, id, loadStoreRefs(cell, chunks, id), holders);
   }
 
-  /** A list that has nothing stored yet, under a new id. */
+  /** A list that has nothing stored yet, under a new id, with one holder. */
   static create(cell: Cell, chunks: ChunkManager): StaticChunkList {
-    return new StaticChunkList(chunks, cell.newObjectId(chunkListObjectType), []);
+    return new StaticChunkList(chunks, cell.newObjectId(chunkListObjectType), [], 1);
   }
 
   /** The chunks in order, durable ones. */
   get refs(): readonly StoreRef[] {
     return this.#visible;
+  }
+
+  /** The chunks in order, changes in flight included. */
+  get pendingRefs(): readonly StoreRef[] {
+    return this.#pending;
+  }
+
+  /** How many versions of tables hold the list, changes in flight included. */
+  get holderCount(): number {
+    return this.#holderCount;
   }
 
   get rowCount(): number {
@@ -88,6 +105,18 @@ export class StaticChunkList {
     return combinePrepared([refs, this.#prepare([...this.#pending, ...added])]);
   }
 
+  /** One more holder: from now on the list must not change. */
+  prepareHold(batch: WriteBatch): Prepared {
+    return this.#prepareHolders(batch, this.#holderCount + 1);
+  }
+
+  /** One holder fewer. The last one empties the list. */
+  prepareRelease(batch: WriteBatch): Prepared {
+    assert(this.#holderCount > 0, `Chunk list ${this.id} has a holder`);
+    const holders = this.#prepareHolders(batch, this.#holderCount - 1);
+    return this.#holderCount > 0 ? holders : combinePrepared([holders, this.prepareClear(batch)]);
+  }
+
   /** Empties the list; chunks in no other list go. */
   prepareClear(batch: WriteBatch): Prepared {
     const drops = dropStoreRefs(batch, this.#chunks, this.id, this.#pending);
@@ -101,6 +130,24 @@ export class StaticChunkList {
     if (bounds.fromRow < bounds.toRow) {
       yield* readStores(this.#chunks, overlappingStores(refs, bounds), bounds);
     }
+  }
+
+  #prepareHolders(batch: WriteBatch, count: number): Prepared {
+    const previous = this.#holderCount;
+    this.#holderCount = count;
+    if (count > 1) {
+      const value = Buffer.allocUnsafe(4);
+      value.writeUInt32BE(count);
+      batch.put(listHoldersKey(this.id), value);
+    } else {
+      batch.remove(listHoldersKey(this.id));
+    }
+    return {
+      onDurable: () => undefined,
+      onFailed: () => {
+        this.#holderCount = previous;
+      },
+    };
   }
 
   #prepare(next: readonly StoreRef[]): Prepared {

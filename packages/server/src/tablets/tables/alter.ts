@@ -5,10 +5,11 @@
 import { YtError, type YsonValue } from "@qyt/base";
 import { checkAlter, TableSchema, toDynamicSchema } from "@qyt/schema";
 import type { Draft, Node } from "../../cypress/index.ts";
+import { releaseList, staticStatistics } from "../static/table-rows.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
 import { rowFormatOf } from "./row-format.ts";
 import { isOrderedDynamic, type TableState } from "./table-state.ts";
-import { createOrderedTablet, destroyOrderedTablet, dropChunkList, tabletObjectType } from "./table-type.ts";
+import { createOrderedTablet, destroyOrderedTablet, tabletObjectType } from "./table-type.ts";
 
 export interface AlterOptions {
   readonly schema?: YsonValue;
@@ -38,7 +39,7 @@ export function alterTable(
     const parsed = TableSchema.fromYson(options.schema);
     const schema = becomesDynamic ? toDynamicSchema(parsed) : parsed;
     const isEmpty =
-      !state.dynamic && (state.chunkListId === undefined || environment.chunkList(state.chunkListId).rowCount === 0);
+      !state.dynamic && staticStatistics(environment, state).rowCount === 0;
     checkAlter(state.schema, schema, { dynamic: becomesDynamic, empty: isEmpty });
     const known = new Set(state.valueColumns);
     const added = schema.columns
@@ -83,7 +84,7 @@ function toDynamic(environment: TableEnvironment, draft: Draft, node: Node<Table
   if (state.chunkListId === undefined) {
     return dynamic;
   }
-  dropChunkList(environment, draft, state.chunkListId);
+  releaseList(environment, draft, state.chunkListId);
   const { chunkListId: _, ...withoutList } = dynamic;
   return withoutList;
 }

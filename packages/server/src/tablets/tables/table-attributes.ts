@@ -8,6 +8,7 @@ import { decodeKey, type RowValue } from "@qyt/schema";
 import { bytesToString } from "@qyt/yson";
 import { type BuiltinAttribute, formatTimeUs, type Node, revisionOf } from "../../cypress/index.ts";
 import type { TabletStatistics } from "../ordered/index.ts";
+import { staticChunks, staticStatistics } from "../static/table-rows.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { settingOf, tableSettings } from "./settings.ts";
 import { isOrderedDynamic, isSortedDynamic, type TabletRecord, type TableState } from "./table-state.ts";
@@ -167,8 +168,8 @@ interface Totals {
 const nothing: Totals = { chunkCount: 0, chunkRowCount: 0, chunkDataWeight: 0, chunkByteSize: 0 };
 
 function totals(environment: TableEnvironment, state: TableState): Totals {
-  if (state.chunkListId !== undefined) {
-    const list = environment.chunkList(state.chunkListId).statistics();
+  if (!state.dynamic) {
+    const list = staticStatistics(environment, state);
     return {
       chunkCount: list.chunkCount,
       chunkRowCount: list.rowCount,
@@ -195,8 +196,8 @@ function totals(environment: TableEnvironment, state: TableState): Totals {
 }
 
 function chunkIds(environment: TableEnvironment, state: TableState): string[] {
-  if (state.chunkListId !== undefined) {
-    return environment.chunkList(state.chunkListId).refs.map(({ chunk }) => chunk.id);
+  if (!state.dynamic) {
+    return staticChunks(environment, state).map(({ chunk }) => chunk.id);
   }
   return isOrderedDynamic(state)
     ? state.tablets.flatMap(({ id }) =>

@@ -26,6 +26,10 @@ export interface TableState {
   readonly settings: YsonMap;
   /** Rows of a static table; absent while it is empty and never written. */
   readonly chunkListId?: string;
+  /** Lists whose rows follow: what transactions around this version of the table have appended. */
+  readonly deltaListIds?: readonly string[];
+  /** The transaction whose version of the table holds these lists; absent when the node itself does. */
+  readonly rowsHolder?: string;
   readonly tablets: readonly TabletRecord[];
   /** Id under which the rows of a sorted dynamic table are stored. */
   readonly rowsId?: string;
@@ -53,6 +57,8 @@ export function encodeTableState(state: TableState): YsonValue {
     dynamic: state.dynamic,
     settings: state.settings,
     chunk_list_id: state.chunkListId,
+    delta_list_ids: state.deltaListIds,
+    rows_holder: state.rowsHolder,
     rows_id: state.rowsId,
     value_columns: state.valueColumns,
     tablets: state.tablets.map((tablet) =>
@@ -70,6 +76,8 @@ export function encodeTableState(state: TableState): YsonValue {
 export function decodeTableState(value: YsonValue): TableState {
   const map = asMap(value);
   const chunkListId = map.get("chunk_list_id");
+  const deltaListIds = map.get("delta_list_ids");
+  const rowsHolder = map.get("rows_holder");
   const rowsId = map.get("rows_id");
   return {
     schema: TableSchema.fromYson(map.get("schema") ?? []),
@@ -79,6 +87,8 @@ export function decodeTableState(value: YsonValue): TableState {
     valueColumns: asList(map.get("value_columns") ?? []).map(asString),
     tablets: asList(map.get("tablets") ?? []).map(decodeTablet),
     ...(chunkListId === undefined ? {} : { chunkListId: asString(chunkListId) }),
+    ...(deltaListIds === undefined ? {} : { deltaListIds: asList(deltaListIds).map(asString) }),
+    ...(rowsHolder === undefined ? {} : { rowsHolder: asString(rowsHolder) }),
     ...(rowsId === undefined ? {} : { rowsId: asString(rowsId) }),
   };
 }

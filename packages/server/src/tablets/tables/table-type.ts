@@ -9,6 +9,15 @@ import { prefixRange } from "../../cell/index.ts";
 import type { CreateInput, Draft, Node, NodeType } from "../../cypress/index.ts";
 import { OrderedTablet } from "../ordered/index.ts";
 import { rowsPrefix } from "../sorted/index.ts";
+import {
+  abortRows,
+  commitRows,
+  holdRows,
+  releaseRows,
+  staticChunks,
+  staticStatistics,
+  withRows,
+} from "../static/table-rows.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
 import { rowFormatOf } from "./row-format.ts";
 import { settingOf, tableSettings } from "./settings.ts";
@@ -38,20 +47,10 @@ export function createTableType(environment: TableEnvironment): NodeType<TableSt
     create: (draft, input) => createState(environment, draft, input),
     onRemove: (draft, node) => dropRows(environment, draft, node),
     copy: (draft, source, targetId) => copyState(environment, draft, source, targetId),
-    onCommit(draft, branch, parent) {
-      const { chunkListId } = parent.state;
-      if (chunkListId !== undefined && chunkListId !== branch.state.chunkListId) {
-        dropChunkList(environment, draft, chunkListId);
-      }
-      return branch.state;
-    },
-    onAbort(draft, branch) {
-      const trunk = draft.view(undefined).node(branch.id) as Node<TableState> | undefined;
-      const { chunkListId } = branch.state;
-      if (chunkListId !== undefined && chunkListId !== trunk?.state.chunkListId) {
-        dropChunkList(environment, draft, chunkListId);
-      }
-    },
+    onCommit: (draft, branch, above) => commitRows(environment, draft, branch, above),
+    onAbort: (draft, branch) => abortRows(environment, draft, branch),
+    onSnapshot: (draft, node) => holdRows(environment, draft, node.state),
+    onSnapshotReleased: (draft, node) => releaseRows(environment, draft, node.state),
     usage(node) {
       return usageOf(environment, node.state);
     },
@@ -172,16 +171,9 @@ export function destroyOrderedTablet(environment: TableEnvironment, draft: Draft
   });
 }
 
-export function dropChunkList(environment: TableEnvironment, draft: Draft, id: string): void {
-  attach(draft, environment.chunkList(id).prepareClear(draft.batch));
-  draft.onDurable(() => environment.forgetChunkList(id));
-}
-
 function dropRows(environment: TableEnvironment, draft: Draft, node: Node<TableState>): void {
   const { state } = node;
-  if (state.chunkListId !== undefined) {
-    dropChunkList(environment, draft, state.chunkListId);
-  }
+  releaseRows(environment, draft, state);
   if (isOrderedDynamic(state)) {
     for (const { id } of state.tablets) {
       destroyOrderedTablet(environment, draft, id);
@@ -203,13 +195,13 @@ function copyState(
 ): TableState {
   const { state } = source;
   if (!state.dynamic) {
-    if (state.chunkListId === undefined) {
-      return state;
+    const chunkIds = staticChunks(environment, state).map(({ chunk }) => chunk.id);
+    if (chunkIds.length === 0) {
+      return withRows(state, {});
     }
     const list = environment.newChunkList();
-    const chunkIds = environment.chunkList(state.chunkListId).refs.map(({ chunk }) => chunk.id);
     attach(draft, list.prepareShare(draft.batch, chunkIds));
-    return { ...state, chunkListId: list.id };
+    return withRows(state, { chunkListId: list.id });
   }
   const notReady = state.tablets.find((tablet) => tablet.state === "mounted");
   if (notReady !== undefined) {
@@ -258,8 +250,8 @@ function usageOf(
   environment: TableEnvironment,
   state: TableState,
 ): { diskSpaceBytes: number; chunkCount: number; tabletCount: number } {
-  if (state.chunkListId !== undefined) {
-    const { byteSize, chunkCount } = environment.chunkList(state.chunkListId).statistics();
+  if (!state.dynamic) {
+    const { byteSize, chunkCount } = staticStatistics(environment, state);
     return { diskSpaceBytes: byteSize, chunkCount, tabletCount: 0 };
   }
   let diskSpaceBytes = 0;
