@@ -60,12 +60,7 @@ export abstract class CellRowWriter implements RowWriter {
   #timestampHigh = Number.NaN;
 
   /** @param expectedBytes how much the output begins with; it doubles as often as needed */
-  constructor(
-    columns: readonly OutputColumn[],
-    syntax: RowSyntax,
-    skipNulls: boolean,
-    expectedBytes = 4096,
-  ) {
+  constructor(columns: readonly OutputColumn[], syntax: RowSyntax, skipNulls: boolean, expectedBytes = 4096) {
     this.output = new RowOutput(expectedBytes);
     this.#sources = Uint8Array.from(columns, (column) => sourceCodes[column.source.kind]);
     this.#cells = Int32Array.from(columns, (column) =>
@@ -139,7 +134,8 @@ export abstract class CellRowWriter implements RowWriter {
     let start = block.rowStart(from);
     let timestampOffset = -1;
     for (let row = from; row < to; row++) {
-      const nextOffset = this.#needsTimestamp || row === from ? block.timestampOffsetAt(row) : timestampOffset;
+      const nextOffset =
+        this.#needsTimestamp || row === from ? block.timestampOffsetAt(row) : timestampOffset;
       if (nextOffset !== timestampOffset) {
         timestampOffset = nextOffset;
         this.#makeConstants(view, timestampOffset, tabletIndex);

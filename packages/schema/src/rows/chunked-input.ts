@@ -45,12 +45,16 @@ export abstract class ChunkedInput {
     if (chunk.length === 0) {
       return;
     }
-    const buffer = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
-    this.#waiting.push(buffer);
-    this.#waitingBytes += buffer.length;
-    if (this.#waitingBytes >= this.#threshold) {
-      this.#run(false);
+    this.#waitingBytes += chunk.length;
+    if (this.#waitingBytes < this.#threshold) {
+      // The caller may reuse its memory: what waits is copied.
+      this.#waiting.push(Buffer.from(chunk));
+      return;
     }
+    this.#waiting.push(
+      Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length),
+    );
+    this.#run(false);
   }
 
   /** Parses what is left as the end of the stream. */
@@ -80,7 +84,6 @@ export abstract class ChunkedInput {
     }
     const rest = input.length - this.position;
     this.streamOffset += this.position;
-    // The caller may reuse its chunk: what stays is copied.
     this.#waiting = rest === 0 ? [] : [Buffer.from(input.subarray(this.position))];
     this.#waitingBytes = rest;
     this.#threshold = Math.max(1, rest * 2);

@@ -23,6 +23,7 @@ export {
 } from "./encoded-rows.ts";
 export { EncodedRowsBuilder, type EncodedRowsBuilderOptions } from "./encoded-rows-builder.ts";
 export { RowBlock } from "./row-block.ts";
+export { RowOutput } from "./row-output.ts";
 export type { RowKind } from "./row-plan.ts";
 export type { RowReader, RowReaderOptions } from "./row-reader.ts";
 export type { RowLimits } from "./row-sink.ts";
@@ -34,4 +35,3 @@ export {
   schemalessRowToYson,
 } from "./schemaless-rows.ts";
 export { type TypeConversion, typeConversionOf } from "./type-conversion.ts";
-export { RowOutput } from "./row-output.ts";

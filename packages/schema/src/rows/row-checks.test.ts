@@ -1,16 +1,11 @@
 /** The checks of tables §6.2 and the row rules of http §11.3 and §14.1, case by case. */
 import { mapOf, type YsonValue, YtError } from "@qyt/base";
-import { type DataFormat, writeYsonText, parseYson } from "@qyt/yson";
+import { type DataFormat, parseYson, writeYsonText } from "@qyt/yson";
 import { describe, expect, it } from "vitest";
 import { column, TableSchema } from "../table-schema.ts";
 import type { RowValue } from "../value-type.ts";
 import { YsonAny } from "../value-type.ts";
-import {
-  createRowReader,
-  type EncodedRows,
-  EncodedRowsBuilder,
-  type RowReaderOptions,
-} from "./index.ts";
+import { createRowReader, type EncodedRows, EncodedRowsBuilder, type RowReaderOptions } from "./index.ts";
 
 const keyed = new TableSchema([column("k", "int64", { sortOrder: "ascending" }), column("v", "string")], {
   uniqueKeys: true,
@@ -102,7 +97,10 @@ describe("row checks", () => {
       'Error validating column "data"',
       'Invalid type, expected type "string" but got "int64"',
     ]);
-    expect(failure(() => read("{other=5}", queue))).toMatchObject({ code: 307, message: 'Unexpected column "other"' });
+    expect(failure(() => read("{other=5}", queue))).toMatchObject({
+      code: 307,
+      message: 'Unexpected column "other"',
+    });
   });
 
   it("[tables 21] takes no column that the server fills", () => {
@@ -114,7 +112,10 @@ describe("row checks", () => {
   });
 
   it("[tables 157] refuses NaN in a key", () => {
-    const schema = new TableSchema([column("k", "double", { sortOrder: "ascending" }), column("v", "double")]);
+    const schema = new TableSchema([
+      column("k", "double", { sortOrder: "ascending" }),
+      column("v", "double"),
+    ]);
     expect(failure(() => read("{k=%nan;v=1.}", schema)).code).toBe(325);
     expect(values(read("{k=1.;v=%nan}", schema))).toEqual([[1, Number.NaN]]);
   });
@@ -125,7 +126,10 @@ describe("row checks", () => {
   });
 
   it("reads a tablet index of type int64 only", () => {
-    const rows = read('{"$tablet_index"=2;data=a};{data=b;"$tablet_index"=#};{"$tablet_index"=1u;data=c}', queue);
+    const rows = read(
+      '{"$tablet_index"=2;data=a};{data=b;"$tablet_index"=#};{"$tablet_index"=1u;data=c}',
+      queue,
+    );
     expect([...(rows.tabletIndexes ?? [])]).toEqual([2, -1, 1]);
     expect([...rows.weights]).toEqual([2, 2, 2]);
     for (const value of ['"0"', "%true", "1.5", "[0]", "18446744073709551615u"]) {
@@ -143,7 +147,11 @@ describe("row checks", () => {
 
   it("reads sequence numbers of producers beside the cells", () => {
     const options = { rowKind: "producer" } as const;
-    const rows = read('{"$sequence_number"=5;data=a};{data=b};{"$sequence_number"=7u};{"$sequence_number"=-3}', queue, options);
+    const rows = read(
+      '{"$sequence_number"=5;data=a};{data=b};{"$sequence_number"=7u};{"$sequence_number"=-3}',
+      queue,
+      options,
+    );
     expect([0, 1, 2, 3].map((row) => rows.sequenceNumberOf(row))).toEqual([5n, undefined, 7n, -3n]);
     expect(values(rows)[0]).toEqual([Buffer.from("a")]);
     for (const value of ['"0"', "1.5", "9223372036854775808u", "{}"]) {
@@ -152,7 +160,9 @@ describe("row checks", () => {
     }
     const converting = format("yson", { enable_string_to_all_conversion: true });
     expect(read('{"$sequence_number"="0"}', queue, options, converting).sequenceNumberOf(0)).toBe(0n);
-    expect(failure(() => read('{"$sequence_number"=1}', queue)).message).toBe('Unexpected column "$sequence_number"');
+    expect(failure(() => read('{"$sequence_number"=1}', queue)).message).toBe(
+      'Unexpected column "$sequence_number"',
+    );
   });
 
   it("keeps integers inside of their types", () => {
@@ -220,7 +230,9 @@ describe("row checks", () => {
       ["{k=1;v=<a=1>5}", format("yson")],
       ['{"k":1,"v":{"$attributes":{"a":1},"$value":5}}', format("json")],
     ] as const) {
-      expect(failure(() => read(row, schema, {}, input)).message).toBe("Table values cannot have top-level attributes");
+      expect(failure(() => read(row, schema, {}, input)).message).toBe(
+        "Table values cannot have top-level attributes",
+      );
     }
     expect(values(read("{k=<>1;v=<>[<a=1>5]}", schema))[0]?.[0]).toBe(1n);
     expect(failure(() => read("{k=1;k=2}", schema)).message).toBe('Duplicate key column "k"');
@@ -235,9 +247,13 @@ describe("row checks", () => {
     );
     expect(values(read("{v=#;k=1}", keyed, { keepAbsent: true }))).toEqual([[1n, null]]);
     const wide = new TableSchema([...keyed.columns, column("w", "string")]);
-    expect(values(read("{w=x;k=1}", wide, { keepAbsent: true }))).toEqual([[1n, undefined, Buffer.from("x")]]);
+    expect(values(read("{w=x;k=1}", wide, { keepAbsent: true }))).toEqual([
+      [1n, undefined, Buffer.from("x")],
+    ]);
     expect(values(read("{k=1}", wide, { rowKind: "keys" }))).toEqual([[1n]]);
-    expect(failure(() => read("{k=1;w=x}", wide, { rowKind: "keys" })).message).toBe('Non-key column "w" in a key');
+    expect(failure(() => read("{k=1;w=x}", wide, { rowKind: "keys" })).message).toBe(
+      'Non-key column "w" in a key',
+    );
   });
 
   it("tolerates the control record of the only table", () => {
@@ -263,9 +279,9 @@ describe("row checks", () => {
     expect(node("{a=#}")).toBe("#");
     expect(node("{}")).toBe("null");
     expect(node("{a=#}", format("yson", { enable_null_to_yson_entity_conversion: false }))).toBe("null");
-    expect(node('{"a":{"x":[1,18446744073709551615,1.0,null,true,"\\u00ff"],"$$y":{}}}', format("json"))).toBe(
-      '{"x"=[1;18446744073709551615u;1.;#;%true;"\\xFF";];"$y"={};}',
-    );
+    expect(
+      node('{"a":{"x":[1,18446744073709551615,1.0,null,true,"\\u00ff"],"$$y":{}}}', format("json")),
+    ).toBe('{"x"=[1;18446744073709551615u;1.;#;%true;"\\xFF";];"$y"={};}');
     expect(node('{"a":{"x":{"$value":1,"$attributes":{"b":2}}}}', format("json"))).toBe('{"x"=<"b"=2;>1;}');
   });
 
@@ -324,7 +340,17 @@ describe("JSON strings", () => {
     const numbers = new TableSchema([column("i", "int64"), column("u", "uint64")]);
     const rows = read('{"i":-9223372036854775808,"u":18446744073709551615}', numbers, {}, format("json"));
     expect(values(rows)).toEqual([[-(1n << 63n), (1n << 64n) - 1n]]);
-    for (const bad of ["18446744073709551616", "-9223372036854775809", "01", "1.", ".5", "+1", "-", "1e", "0x1"]) {
+    for (const bad of [
+      "18446744073709551616",
+      "-9223372036854775809",
+      "01",
+      "1.",
+      ".5",
+      "+1",
+      "-",
+      "1e",
+      "0x1",
+    ]) {
       failure(() => read(`{"u":${bad}}`, numbers, {}, format("json")));
     }
   });

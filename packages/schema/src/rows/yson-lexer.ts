@@ -292,7 +292,12 @@ export class YsonLexer {
     const bytes = this.bytes;
     if (at + 6 < this.end) {
       // Words that cannot be the beginning of a longer one.
-      if (bytes[at + 1] === 0x74 && bytes[at + 2] === 0x72 && bytes[at + 3] === 0x75 && bytes[at + 4] === 0x65) {
+      if (
+        bytes[at + 1] === 0x74 &&
+        bytes[at + 2] === 0x72 &&
+        bytes[at + 3] === 0x75 &&
+        bytes[at + 4] === 0x65
+      ) {
         if (wordCharacter[bytes[at + 5] ?? 0] === 0) {
           this.kind = token.true;
           return at + 5;
