@@ -1,0 +1,210 @@
+/**
+ * One cluster of this process: opens its store, puts the rooms together and serves them over HTTP. The
+ * only place of wiring; it decides nothing.
+ */
+import { crc32 } from "node:zlib";
+import { bare, type Clock, emptyMap, isMap, mapOf, type Random, systemClock, type YsonMap, type YsonValue } from "@qyt/base";
+import type { Logger } from "pino";
+import { Cell, openLmdbStore, type Store } from "./cell/index.ts";
+import { ClusterDirectory, type ClusterEntry } from "./clusters/index.ts";
+import { Cypress } from "./cypress/index.ts";
+import { allCommands, CommandDriver, type Services } from "./driver/index.ts";
+import { type HttpServer, type HttpServerOptions, startHttpServer } from "./http/index.ts";
+import {
+  LocalRegistrationTable,
+  type QueueServices,
+  RemoteRegistrationTable,
+  registrationTablePath,
+  registrationTableSchema,
+} from "./queues/index.ts";
+import { TableManager, TabletTransactions } from "./tablets/index.ts";
+
+export interface ClusterOptions {
+  readonly name: string;
+  readonly host: string;
+  /** 0 for any free port. */
+  readonly port: number;
+  readonly dataDirectory: string;
+  readonly version: string;
+  readonly logger: Logger;
+  /** All clusters that this one knows, itself included, with their proxies. Written to `//sys/clusters`. */
+  readonly peers: () => ReadonlyMap<string, ClusterEntry>;
+  /** The cluster that keeps the shared registrations. */
+  readonly registrationsCluster: string;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** Instead of LMDB in `dataDirectory`, for tests. */
+  readonly store?: Store;
+  readonly admission?: NonNullable<HttpServerOptions["admission"]>;
+}
+
+export interface Cluster {
+  readonly name: string;
+  /** `host:port`. */
+  readonly address: string;
+  readonly services: Services;
+  /** Lets requests under way finish for at most `graceMs`, then stops and closes the store. */
+  close(graceMs: number): Promise<void>;
+}
+
+const root = { user: "root" };
+
+/**
+ * Starts a cluster; it answers when the promise resolves.
+ * @throws YtError with one sentence: directory in use, newer format, port in use, disk full
+ */
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const clock = options.clock ?? systemClock;
+  const random = options.random ?? secureRandom();
+  const store = options.store ?? (await openLmdbStore(options.dataDirectory));
+  const closers: (() => Promise<void> | void)[] = [];
+  try {
+    const cell = await Cell.open({
+      store,
+      clock,
+      random,
+      cellTag: cellTagOf(options.name),
+      logger: options.logger,
+    });
+    closers.push(() => cell.close());
+    const tables = await TableManager.open(cell);
+    const cypress = await Cypress.open(cell, {
+      clusterName: options.name,
+      nodeTypes: tables.nodeTypes,
+      proxyAddress: `${options.host}:${options.port}`,
+    });
+    closers.push(() => cypress.close());
+    const transactions = new TabletTransactions(cell);
+    tables.onMaintenanceError = (tableId, error) =>
+      options.logger.error({ err: error, table_id: tableId }, "Background work on a table failed");
+    await tables.start(cypress, transactions, { nodeAddress: `${options.host}:${options.port}` });
+    closers.push(() => tables.close());
+    closers.push(() => transactions.close());
+    await prepareSystemTables(cypress, tables, options);
+
+    const clusters = new ClusterDirectory({
+      localName: options.name,
+      lookup: (name) => clusterEntry(cypress, name),
+    });
+    closers.push(() => clusters.close());
+    const queues: QueueServices = {
+      clusterName: options.name,
+      clusters,
+      tables,
+      transactions,
+      registrations:
+        options.registrationsCluster === options.name
+          ? new LocalRegistrationTable(tables, transactions)
+          : new RemoteRegistrationTable(clusters, options.registrationsCluster),
+      view: () => cypress.view(),
+    };
+    let driver: CommandDriver;
+    let server: HttpServer | undefined;
+    const services: Services = {
+      clusterName: options.name,
+      version: options.version,
+      proxyAddress: () => server?.address ?? `${options.host}:${options.port}`,
+      cell,
+      cypress,
+      access: cypress.access,
+      tables,
+      transactions,
+      clusters,
+      queues,
+      driver: () => driver,
+    };
+    driver = new CommandDriver(services, allCommands, clock);
+    server = await startHttpServer({
+      host: options.host,
+      port: options.port,
+      driver,
+      identity: {
+        clusterName: options.name,
+        version: options.version,
+        startTime: new Date(clock.now()).toISOString(),
+      },
+      clusterConnection: () => clusterConnection(cypress),
+      logger: options.logger,
+      clock,
+      ...(options.admission === undefined ? {} : { admission: options.admission }),
+    });
+    const { address } = server;
+    return {
+      name: options.name,
+      address,
+      services,
+      async close(graceMs) {
+        await server?.close(graceMs);
+        await closeAll(closers);
+      },
+    };
+  } catch (error) {
+    if (closers.length === 0) {
+      await store.close();
+    }
+    await closeAll(closers);
+    throw error;
+  }
+}
+
+async function closeAll(closers: readonly (() => Promise<void> | void)[]): Promise<void> {
+  for (const close of closers.toReversed()) {
+    await close();
+  }
+}
+
+/** What the other rooms expect to find: the peers, and the table of registrations. */
+async function prepareSystemTables(cypress: Cypress, tables: TableManager, options: ClusterOptions): Promise<void> {
+  const known = clustersDocument(cypress);
+  const entries = new Map<string, YsonValue>(known);
+  for (const [name, { proxy }] of options.peers()) {
+    entries.set(name, mapOf({ proxy, cluster_name: name }));
+  }
+  await cypress.set(root, { path: "//sys/clusters", value: entries, recursive: false, force: true });
+  if (cypress.view().findNode(registrationTablePath) === undefined) {
+    await cypress.create(root, {
+      type: "table",
+      path: registrationTablePath,
+      attributes: mapOf({ dynamic: true, schema: registrationTableSchema.toYson() }),
+      recursive: true,
+      force: false,
+      ignoreExisting: false,
+      lockExisting: false,
+      ignoreTypeMismatch: false,
+    });
+  }
+  await tables.mount(root, { path: registrationTablePath, attributes: emptyMap }, {});
+}
+
+function clustersDocument(cypress: Cypress): YsonMap {
+  const view = cypress.view();
+  const node = view.findNode("//sys/clusters");
+  const content = node === undefined ? undefined : view.typeOf(node).getContent?.(node);
+  const plain = content === undefined ? emptyMap : bare(content);
+  return isMap(plain) ? plain : emptyMap;
+}
+
+function clusterEntry(cypress: Cypress, name: string): ClusterEntry | undefined {
+  const entry = bare(clustersDocument(cypress).get(name) ?? null);
+  const proxy = isMap(entry) ? bare(entry.get("proxy") ?? null) : undefined;
+  return typeof proxy === "string" ? { proxy } : undefined;
+}
+
+async function clusterConnection(cypress: Cypress): Promise<YsonValue> {
+  return cypress.get(root, { path: "//sys/@cluster_connection" });
+}
+
+/** Clusters tell their ids apart by the tag; never zero. */
+function cellTagOf(name: string): number {
+  return (crc32(Buffer.from(name)) & 0x7fff) + 1;
+}
+
+/** Random numbers from the system, for ids that two processes must not share. */
+function secureRandom(): Random {
+  const uint32 = (): number => crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+  return {
+    uint32,
+    next: () => uint32() / 0x1_0000_0000,
+    below: (bound) => Math.floor((uint32() / 0x1_0000_0000) * bound),
+  };
+}
