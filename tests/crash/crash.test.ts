@@ -74,20 +74,34 @@ it(`keeps every promise over ${kills} kills`, { timeout: 60_000 + kills * 4_000 
   }
 });
 
-/** All actors at work, until a random moment. */
+/**
+ * All actors at work, until a random moment: so many steps of theirs, on a machine of any speed, and then
+ * some milliseconds more, as a step ends when its answer has come.
+ */
 async function liveAndDie(server: ProgramProcess, life: Life, actors: readonly Actor[]): Promise<void> {
+  const { random } = life;
   let isOver = false;
-  const running = Promise.all(actors.map((actor) => runUntilCrash(actor, life, () => isOver)));
-  const lifetimeMs = chance(life.random, 0.2) ? between(life.random, 1, 30) : between(life.random, 30, 500);
-  const timer = new Promise((resolve) => setTimeout(resolve, lifetimeMs));
+  let stepsLeft = chance(random, 0.2) ? between(random, 1, 10) : between(random, 10, 400);
+  let onMoment = (): void => {};
+  const moment = new Promise<void>((resolve) => {
+    onMoment = resolve;
+  });
+  const running = actors.map((actor) =>
+    runUntilCrash(actor, life, () => {
+      if (--stepsLeft === 0) {
+        setTimeout(onMoment, random.below(15));
+      }
+      return isOver;
+    }),
+  );
   try {
     // An actor that finds something wrong ends the test at once.
-    await Promise.race([timer, running]);
+    await Promise.race([moment, Promise.all(running)]);
   } finally {
     isOver = true;
     await server.kill();
   }
-  await running;
+  await Promise.all(running);
 }
 
 async function dieWhileStarting(args: readonly string[], lifetimeMs: number): Promise<void> {
