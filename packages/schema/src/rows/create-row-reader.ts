@@ -5,7 +5,7 @@ import type { TableSchema } from "../table-schema.ts";
 import { DsvRowParser, dsvOptionsOf, schemafulDsvOptionsOf } from "./dsv.ts";
 import type { EncodedRows } from "./encoded-rows.ts";
 import { JsonRowParser, spellJsonName } from "./json-row-parser.ts";
-import { RowPlan } from "./row-plan.ts";
+import { rowPlanOf } from "./row-plan.ts";
 import { defaultMaxRowBytes, type RowReader, type RowReaderOptions, rowLimitsOf } from "./row-reader.ts";
 import type { RowSink } from "./row-sink.ts";
 import { SchemaRowSink } from "./schema-row-sink.ts";
@@ -30,7 +30,15 @@ export function createRowReader(
   options: RowReaderOptions,
 ): RowReader {
   const json = format.name === "json" ? jsonOptionsFromAttributes(format.attributes) : undefined;
-  const plan = new RowPlan(schema, options.rowKind, json === undefined ? undefined : spellJsonName(json));
+  const plan =
+    json === undefined
+      ? rowPlanOf(schema, options.rowKind)
+      : rowPlanOf(
+          schema,
+          options.rowKind,
+          `json ${json.encodeUtf8 ?? true} ${json.plain ?? false}`,
+          spellJsonName(json),
+        );
   const isData = options.rowKind === "insert" || options.rowKind === "producer";
   const sink = new SchemaRowSink(
     plan,

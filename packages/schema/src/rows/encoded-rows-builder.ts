@@ -3,7 +3,7 @@ import { emptyMap, toYtError } from "@qyt/base";
 import type { ColumnSchema, TableSchema } from "../table-schema.ts";
 import type { RowValue } from "../value-type.ts";
 import type { EncodedRows } from "./encoded-rows.ts";
-import { type RowKind, RowPlan } from "./row-plan.ts";
+import { type RowKind, rowPlanOf } from "./row-plan.ts";
 import { type RowReaderOptions, rowLimitsOf } from "./row-reader.ts";
 import { SchemaRowSink } from "./schema-row-sink.ts";
 import { type TypeConversion, typeConversionOf } from "./type-conversion.ts";
@@ -21,7 +21,7 @@ export class EncodedRowsBuilder {
   /** @param schema the write schema, as for `createRowReader` */
   constructor(schema: TableSchema, options: EncodedRowsBuilderOptions = {}) {
     const rowKind = options.rowKind ?? "insert";
-    const plan = new RowPlan(schema, rowKind);
+    const plan = rowPlanOf(schema, rowKind);
     this.#schema = schema;
     this.#names = plan.table.names;
     this.#sink = new SchemaRowSink(

@@ -97,6 +97,33 @@ export class RowPlan {
   }
 }
 
+/** Plans by schema object: a plan costs more than the few rows a small request has. */
+const plans = new WeakMap<TableSchema, Map<string, RowPlan>>();
+
+/**
+ * The plan for the schema, made once per schema object.
+ * @param spelling names `spell` among all that are used
+ */
+export function rowPlanOf(
+  schema: TableSchema,
+  kind: RowKind,
+  spelling = "",
+  spell?: (name: Buffer) => Buffer,
+): RowPlan {
+  let ofSchema = plans.get(schema);
+  if (ofSchema === undefined) {
+    ofSchema = new Map();
+    plans.set(schema, ofSchema);
+  }
+  const key = `${kind} ${spelling}`;
+  let plan = ofSchema.get(key);
+  if (plan === undefined) {
+    plan = new RowPlan(schema, kind, spell);
+    ofSchema.set(key, plan);
+  }
+  return plan;
+}
+
 /** A column that no schema declares: any value of any type. */
 export function undeclaredColumn(name: string): PlannedColumn {
   return {

@@ -266,8 +266,7 @@ describe("reading", () => {
             try {
               const reader = make(inputFormat, given.schema, { rowKind: "insert" });
               for (let at = 0, piece = 0; at < input.length; piece++) {
-                const size =
-                  sizes.length === 0 ? input.length : (pieces[piece % pieces.length] ?? input.length);
+                const size = pieces[piece % pieces.length] ?? input.length;
                 reader.feed(input.subarray(at, at + size));
                 at += size;
               }
