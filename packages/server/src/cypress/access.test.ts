@@ -1,8 +1,11 @@
 /** Access control over the tree. Numbers: specification, section 13.8. */
 import { bare, mapOf, type YsonMap, type YsonValue } from "@qyt/base";
+import { FakeClock } from "@qyt/testing";
 import { describe, expect, it } from "vitest";
 import type { RequestContext } from "./cypress.ts";
-import { failure, openWorld, root, texts, type World } from "./testing.ts";
+import { failure, root, texts, type World, worldOpener } from "./tree-fixture.ts";
+
+const openWorld = worldOpener(() => new FakeClock());
 
 const as = (user: string): RequestContext => ({ user });
 

@@ -13,6 +13,7 @@ import type { CreateNodeInput, Draft, LockRequest, TreeLimits, UpdateOptions } f
 import { applyPatch, mergePatches } from "./patch.ts";
 import { branchRow, type LockRecord, type StoredPatch, type TreeLayers } from "./state.ts";
 import { subjectsOf } from "./subject-index.ts";
+import { transactionChain } from "./transaction-objects.ts";
 import { TreeView, type ViewEnvironment } from "./view.ts";
 
 export interface DraftOptions {
@@ -298,12 +299,22 @@ export class TreeDraft extends TreeView implements Draft {
     if (this.child(parent.id, key) !== undefined) {
       throw new YtError(`${this.describe(parent)} already has child "${key}"`, { code: "AlreadyExists" });
     }
-    if (this.childCount(parent.id) >= this.limits.maxChildCount) {
+    if (this.#hasTooManyChildren(parent)) {
       throw new YtError(
         `Composite ${this.describe(parent)} is not allowed to contain more than ${this.limits.maxChildCount} items`,
         { code: "MaxChildCountViolation" },
       );
     }
+  }
+
+  /** Counts exactly only when the records of all transactions on the way could be too many. */
+  #hasTooManyChildren(parent: Node): boolean {
+    let atMost = this.layers.children.rowSize(parent.id);
+    for (const transactionId of transactionChain(this.layers, this.transactionId)) {
+      atMost += this.layers.branchChildren.rowSize(branchRow(transactionId, parent.id));
+    }
+    const limit = this.limits.maxChildCount;
+    return atMost >= limit && this.childCount(parent.id) >= limit;
   }
 
   /** A child came or went. */

@@ -61,6 +61,8 @@ export interface NodePatch<State = unknown> {
 }
 
 /** `revision`: the larger of the two. */
-export function revisionOf(node: Node): bigint {
-  return node.attributeRevision > node.contentRevision ? node.attributeRevision : node.contentRevision;
+export function revisionOf({ attributeRevision, contentRevision }: Node): bigint {
+  // Math.max is for numbers only.
+  const attributesAreNewer = attributeRevision > contentRevision;
+  return attributesAreNewer ? attributeRevision : contentRevision;
 }

@@ -127,6 +127,8 @@ export class Layer1<V> implements Reader1<V> {
 export class Layer2<V> implements Reader2<V> {
   readonly #base: Table2<V>;
   readonly changes = new Map<string, Map<string, V | undefined>>();
+  /** How much larger the rows are than those below, so that a size costs nothing. */
+  readonly #growth = new Map<string, number>();
 
   constructor(base: Table2<V>) {
     this.#base = base;
@@ -138,10 +140,16 @@ export class Layer2<V> implements Reader2<V> {
   }
 
   set(row: string, key: string, value: V): void {
+    if (this.get(row, key) === undefined) {
+      this.#grow(row, 1);
+    }
     this.#changesOf(row).set(key, value);
   }
 
   delete(row: string, key: string): void {
+    if (this.get(row, key) !== undefined) {
+      this.#grow(row, -1);
+    }
     if (this.#base.get(row, key) === undefined) {
       this.changes.get(row)?.delete(key);
     } else {
@@ -168,14 +176,11 @@ export class Layer2<V> implements Reader2<V> {
   }
 
   rowSize(row: string): number {
-    let size = this.#base.rowSize(row);
-    for (const [key, value] of this.changes.get(row) ?? []) {
-      const before = this.#base.get(row, key) !== undefined;
-      if (before !== (value !== undefined)) {
-        size += before ? -1 : 1;
-      }
-    }
-    return size;
+    return this.#base.rowSize(row) + (this.#growth.get(row) ?? 0);
+  }
+
+  #grow(row: string, by: number): void {
+    this.#growth.set(row, (this.#growth.get(row) ?? 0) + by);
   }
 
   apply(): void {

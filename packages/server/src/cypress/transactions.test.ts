@@ -1,9 +1,12 @@
 /** Master transactions and locks. Numbers: specification, sections 13.2 and 19 (HTTP). */
 import { bare, mapOf, type YsonValue } from "@qyt/base";
+import { FakeClock } from "@qyt/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { LockParameters, RequestContext } from "./cypress.ts";
-import { failure, openWorld, root, texts, type World } from "./testing.ts";
+import { failure, root, texts, type World, worldOpener } from "./tree-fixture.ts";
+
+const openWorld = worldOpener(() => new FakeClock());
 
 const map = (entries: Record<string, YsonValue>): YsonValue => mapOf(entries);
 

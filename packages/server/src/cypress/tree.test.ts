@@ -1,7 +1,10 @@
 /** The tree's commands. Numbers are those of the cases in the specification, section 13.2. */
 import { attributesOf, bare, mapOf, type YsonValue } from "@qyt/base";
+import { FakeClock } from "@qyt/testing";
 import { describe, expect, it } from "vitest";
-import { failure, openWorld, root, texts } from "./testing.ts";
+import { failure, root, texts, worldOpener } from "./tree-fixture.ts";
+
+const openWorld = worldOpener(() => new FakeClock());
 
 const map = (entries: Record<string, YsonValue>): YsonValue => mapOf(entries);
 

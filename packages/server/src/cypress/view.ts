@@ -13,6 +13,7 @@ import {
   collectEntries,
   decide,
   decideColumns,
+  everyoneGroup,
   type Permission,
   type SubjectDirectory,
   userBanned,
@@ -38,6 +39,13 @@ export interface ViewEnvironment {
   /** Directory of the committed state. */
   subjects(): SubjectDirectory;
 }
+
+const readForEveryone: Ace = {
+  action: "allow",
+  subjects: [everyoneGroup],
+  permissions: ["read"],
+  inheritanceMode: "object_and_descendants",
+};
 
 export class TreeView implements View {
   readonly tree: TreeReader;
@@ -221,8 +229,14 @@ export class TreeView implements View {
 
   /** Entries that count for the node, its own and inherited. */
   entriesOf(node: Node): CollectedAce[] {
-    const chain: Iterable<AclHolder> = this.#upward(node);
-    return collectEntries(chain);
+    const chain: AclHolder[] = [...this.#upward(node)];
+    const entries = collectEntries(chain);
+    const top = chain.at(-1);
+    // What was removed while a snapshot lock keeps it has lost the entries above it.
+    if (top !== undefined && top.id !== this.rootId && this.typeOf(node).isObject !== true) {
+      entries.push({ ace: readForEveryone, holder: top });
+    }
+    return entries;
   }
 
   decide(user: string, permission: Permission, node: Node, options: CheckOptions = {}): PermissionDecision {

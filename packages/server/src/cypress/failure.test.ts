@@ -1,0 +1,78 @@
+/** What a mutation leaves behind when it fails, and when readers see one that does not. */
+import { mapOf, YtError } from "@qyt/base";
+import { FakeClock, ForgetfulStore } from "@qyt/testing";
+import { describe, expect, it } from "vitest";
+import { MemoryStore } from "../cell/index.ts";
+import { failure, root, worldOpener } from "./tree-fixture.ts";
+
+const openWorld = worldOpener(() => new FakeClock());
+
+describe("mutations", () => {
+  it("are visible only when they are durable", async () => {
+    const store = new ForgetfulStore(new MemoryStore());
+    const world = await openWorld({ store });
+    store.hold();
+    const done = world.set("//tmp/a", 1n);
+    const next = world.set("//tmp/b", 2n);
+    await world.clock.advance(0);
+    expect(await world.exists("//tmp/a")).toBe(false);
+    store.release();
+    await done;
+    expect(await world.get("//tmp/a")).toBe(1n);
+    await next;
+    expect(await world.get("//tmp/b")).toBe(2n);
+  });
+
+  it("change nothing when the flush fails, and the next one works", async () => {
+    const store = new ForgetfulStore(new MemoryStore());
+    const world = await openWorld({ store });
+    await world.set("//tmp/a", mapOf({ x: 1n }));
+    const order: string[] = [];
+    store.failAt(1, new YtError("Disk is full"));
+    const failed = await failure(
+      world.cypress.mutate(root, (draft) => {
+        draft.removeNode(draft.resolveNode("//tmp/a").id);
+        draft.onDurable(() => order.push("durable"));
+        draft.onFailed(() => order.push("first"));
+        draft.onFailed(() => order.push("second"));
+      }),
+    );
+    expect(failed.message).toContain("Disk is full");
+    expect(order).toEqual(["second", "first"]);
+    // The store takes writes again in a later turn.
+    await world.clock.advance(0);
+    expect(await world.get("//tmp/a")).toEqual(mapOf({ x: 1n }));
+    await world.set("//tmp/a/y", 2n);
+    expect(await world.get("//tmp/a")).toEqual(mapOf({ x: 1n, y: 2n }));
+    const again = await world.reopen();
+    expect(await again.get("//tmp/a")).toEqual(mapOf({ x: 1n, y: 2n }));
+  });
+
+  it("change nothing when their work throws in the middle", async () => {
+    const world = await openWorld();
+    await world.create("map_node", "//tmp/d");
+    const value = mapOf({ a: 1n, b: mapOf({ c: null }) });
+    await failure(world.cypress.set(root, { path: "//tmp/d/x", value }));
+    expect(await world.get("//tmp/d")).toEqual(mapOf({}));
+    expect(await world.get("//sys/accounts/tmp/@resource_usage/node_count")).toBe(3n);
+  });
+
+  it("run callbacks at once when there is nothing to write", async () => {
+    const world = await openWorld();
+    const order: string[] = [];
+    await world.cypress.mutate(root, (draft) => draft.onDurable(() => order.push("durable")));
+    expect(order).toEqual(["durable"]);
+  });
+
+  it("create many children of one map in a time that grows with their number", async () => {
+    const world = await openWorld();
+    const children = new Map(Array.from({ length: 5000 }, (_, index) => [`n${index}`, BigInt(index)]));
+    await world.set("//tmp/many", children);
+    expect(await world.get("//tmp/many/@count")).toBe(5000n);
+    const transactionId = await world.cypress.startTransaction(root, { timeoutMs: 60_000 });
+    await world.set("//tmp/more", children, { user: "root", transactionId });
+    await world.cypress.commitTransaction(root, transactionId);
+    const again = await world.reopen();
+    expect(await again.get("//tmp/more")).toEqual(children);
+  });
+});
