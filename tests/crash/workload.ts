@@ -3,7 +3,7 @@
  * ledger. Names of batches are never used again, except that producers send the same rows again until they
  * are acknowledged.
  */
-import { errorCodes, isMap, mapOf, type Random, YtError } from "@qyt/base";
+import { defined, errorCodes, isMap, mapOf, type Random, YtError } from "@qyt/base";
 import { YtClient } from "@qyt/client";
 import { between, chance } from "@qyt/testing";
 import { parseYson } from "@qyt/yson";
@@ -135,6 +135,7 @@ class Producer implements Actor {
     if (this.#epoch === undefined || chance(random, 0.02)) {
       await this.#openSession(client);
     }
+    const epoch = defined(this.#epoch, "epoch");
     if (this.#open === undefined) {
       const size = between(random, 1, 20);
       const batch = `${this.#name}-${this.#count++}`;
@@ -157,7 +158,7 @@ class Producer implements Actor {
       producerPath,
       inputQueue,
       this.#name,
-      this.#epoch ?? 0n,
+      epoch,
       rows,
     );
     const expectedSkips = rows.length - (isStored ? 0 : current.size);
@@ -194,11 +195,10 @@ class Producer implements Actor {
   }
 
   async #openSession(client: YtClient): Promise<void> {
+    this.#epoch = undefined;
     const { epoch } = await client.createQueueProducerSession(producerPath, inputQueue, this.#name);
-    check(
-      this.#epoch === undefined || epoch > this.#epoch,
-      `session ${this.#name}: epoch ${epoch} is not new`,
-    );
+    check(epoch > this.#highestEpoch, `session ${this.#name}: epoch ${epoch} is not new`);
+    this.#highestEpoch = epoch;
     this.#epoch = epoch;
   }
 }
