@@ -121,6 +121,7 @@ export function defineCommand<Shape extends z.ZodRawShape>(declaration: Declarat
   const schema = z.object(declaration.parameters);
   const common = z.object(commonParameters);
   const versions = declaration.versions ?? [3, 4];
+  const read = new WeakMap<YsonMap, { common: CommonParameters; own: z.output<z.ZodObject<Shape>> }>();
   const descriptors = new Map<ApiVersion, CommandDescriptor>(
     versions.map((version) => [
       version,
@@ -148,8 +149,14 @@ export function defineCommand<Shape extends z.ZodRawShape>(declaration: Declarat
       return descriptor;
     },
     async run(services, request) {
-      const context = new CommandContext(services, request, readParameters(common, request.parameters));
-      return declaration.execute(context, readParameters(schema, request.parameters));
+      const { parameters } = request;
+      // A client that repeats its header text gets the same map from the protocol, and is read once.
+      let known = read.get(parameters);
+      if (known === undefined) {
+        known = { common: readParameters(common, parameters), own: readParameters(schema, parameters) };
+        read.set(parameters, known);
+      }
+      return declaration.execute(new CommandContext(services, request, known.common), known.own);
     },
   };
 }
