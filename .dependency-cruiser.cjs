@@ -21,7 +21,7 @@ const rooms = {
   http: ["driver"],
 };
 
-const tests = "\\.test\\.ts$";
+const tests = "(\\.test|-fixture)\\.ts$|/testing/";
 
 const packageRules = Object.entries(allowed).map(([name, others]) => ({
   name: `package-${name}`,

@@ -5,7 +5,7 @@ export default [
   { ignores: ["**/dist/**", "**/node_modules/**", "**/*.mjs", "**/*.js", "**/*.cjs"] },
   {
     files: ["packages/*/src/**/*.ts"],
-    ignores: ["**/*.test.ts"],
+    ignores: ["**/*.test.ts", "**/testing/**", "**/*-fixture.ts"],
     languageOptions: { parser: tseslint.parser, parserOptions: { projectService: true } },
     plugins: { "@typescript-eslint": tseslint.plugin },
     rules: {
@@ -15,7 +15,12 @@ export default [
     },
   },
   {
-    files: ["packages/*/src/**/*.test.ts", "tests/**/*.ts"],
+    files: [
+      "packages/*/src/**/*.test.ts",
+      "packages/*/src/**/testing/**/*.ts",
+      "packages/*/src/**/*-fixture.ts",
+      "tests/**/*.ts",
+    ],
     languageOptions: {
       parser: tseslint.parser,
       parserOptions: { project: "./tsconfig.tests.json", tsconfigRootDir: import.meta.dirname },

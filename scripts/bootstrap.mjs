@@ -2,8 +2,8 @@
 // `npm` script that starts something, so that `npm start` and `npm test` are enough on a bare machine.
 // With --python it also makes the virtual environments with the real clients that the tests drive.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -69,7 +69,11 @@ function preparePython() {
     }
     console.error(`Making the Python environment ${name} (${packages.join(", ")})…`);
     run(python, ["-m", "venv", "--clear", directory], "Making a Python environment");
-    run(join(directory, "bin", "python"), ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...packages], "pip install");
+    run(
+      join(directory, "bin", "python"),
+      ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...packages],
+      "pip install",
+    );
     writeFileSync(stampFile, stamp);
   }
 }

@@ -85,5 +85,7 @@ function toAttributes(attributes: YtErrorOptions["attributes"]): YsonMap {
   if (attributes === undefined) {
     return emptyMap;
   }
-  return attributes instanceof Map ? attributes : mapOf(attributes as Readonly<Record<string, YsonValue | undefined>>);
+  return attributes instanceof Map
+    ? attributes
+    : mapOf(attributes as Readonly<Record<string, YsonValue | undefined>>);
 }

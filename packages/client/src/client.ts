@@ -79,7 +79,11 @@ export class YtClient {
     path: PathInput,
     options: TransactionalOptions & { readonly attributes?: readonly string[] } = {},
   ): Promise<YsonValue> {
-    const result = await this.#read("get", { path, attributes: options.attributes, ...transaction(options) }, options);
+    const result = await this.#read(
+      "get",
+      { path, attributes: options.attributes, ...transaction(options) },
+      options,
+    );
     return field(result, "value");
   }
 
@@ -87,7 +91,11 @@ export class YtClient {
     path: PathInput,
     options: TransactionalOptions & { readonly attributes?: readonly string[] } = {},
   ): Promise<YsonValue> {
-    const result = await this.#read("list", { path, attributes: options.attributes, ...transaction(options) }, options);
+    const result = await this.#read(
+      "list",
+      { path, attributes: options.attributes, ...transaction(options) },
+      options,
+    );
     return field(result, "value");
   }
 
@@ -102,7 +110,13 @@ export class YtClient {
   ): Promise<void> {
     await this.#write(
       "set",
-      { path, input_format: "yson", recursive: options.recursive, force: options.force, ...transaction(options) },
+      {
+        path,
+        input_format: "yson",
+        recursive: options.recursive,
+        force: options.force,
+        ...transaction(options),
+      },
       options,
       value,
     );
@@ -163,7 +177,8 @@ export class YtClient {
       {
         type,
         sticky: type === "tablet" ? true : undefined,
-        timeout: options.transactionTimeoutMs === undefined ? undefined : BigInt(options.transactionTimeoutMs),
+        timeout:
+          options.transactionTimeoutMs === undefined ? undefined : BigInt(options.transactionTimeoutMs),
         transaction_id: options.parentId,
         attributes: options.attributes,
       },
@@ -195,7 +210,10 @@ export class YtClient {
     await this.#write("mount_table", { path }, options);
   }
 
-  async unmountTable(path: PathInput, options: CommandOptions & { readonly force?: boolean } = {}): Promise<void> {
+  async unmountTable(
+    path: PathInput,
+    options: CommandOptions & { readonly force?: boolean } = {},
+  ): Promise<void> {
     await this.#write("unmount_table", { path, force: options.force }, options);
   }
 
@@ -236,7 +254,10 @@ export class YtClient {
   async lookupRows(
     path: PathInput,
     keys: RowInput,
-    options: TransactionalOptions & { readonly columnNames?: readonly string[]; readonly keepMissingRows?: boolean } = {},
+    options: TransactionalOptions & {
+      readonly columnNames?: readonly string[];
+      readonly keepMissingRows?: boolean;
+    } = {},
   ): Promise<(Record<string, unknown> | null)[]> {
     const { body, format } = encodeRows(keys);
     return decodeRows(
@@ -265,7 +286,12 @@ export class YtClient {
     return this.#readRows("select_rows", { query, ...options.parameters, ...transaction(options) }, options);
   }
 
-  async trimRows(path: PathInput, tabletIndex: number, trimmedRowCount: bigint, options: CommandOptions = {}): Promise<void> {
+  async trimRows(
+    path: PathInput,
+    tabletIndex: number,
+    trimmedRowCount: bigint,
+    options: CommandOptions = {},
+  ): Promise<void> {
     await this.#write(
       "trim_rows",
       { path, tablet_index: BigInt(tabletIndex), trimmed_row_count: trimmedRowCount },
@@ -274,7 +300,11 @@ export class YtClient {
   }
 
   /** One map a tablet: `total_row_count`, `trimmed_row_count`, `barrier_timestamp`, `last_write_timestamp`. */
-  async getTabletInfos(path: PathInput, tabletIndexes: readonly number[], options: CommandOptions = {}): Promise<YsonValue> {
+  async getTabletInfos(
+    path: PathInput,
+    tabletIndexes: readonly number[],
+    options: CommandOptions = {},
+  ): Promise<YsonValue> {
     const result = await this.#write(
       "get_tablet_infos",
       { path, tablet_indexes: tabletIndexes.map((index) => BigInt(index)) },
@@ -292,13 +322,26 @@ export class YtClient {
   ): Promise<void> {
     await this.#write(
       "register_queue_consumer",
-      { queue_path: queuePath, consumer_path: consumerPath, vital: options.vital, partitions: options.partitions },
+      {
+        queue_path: queuePath,
+        consumer_path: consumerPath,
+        vital: options.vital,
+        partitions: options.partitions,
+      },
       options,
     );
   }
 
-  async unregisterQueueConsumer(queuePath: PathInput, consumerPath: PathInput, options: CommandOptions = {}): Promise<void> {
-    await this.#write("unregister_queue_consumer", { queue_path: queuePath, consumer_path: consumerPath }, options);
+  async unregisterQueueConsumer(
+    queuePath: PathInput,
+    consumerPath: PathInput,
+    options: CommandOptions = {},
+  ): Promise<void> {
+    await this.#write(
+      "unregister_queue_consumer",
+      { queue_path: queuePath, consumer_path: consumerPath },
+      options,
+    );
   }
 
   async listQueueConsumerRegistrations(
@@ -376,7 +419,12 @@ export class YtClient {
   ): Promise<ProducerSession> {
     const result = await this.#write(
       "create_queue_producer_session",
-      { producer_path: producerPath, queue_path: queuePath, session_id: sessionId, user_meta: options.userMeta },
+      {
+        producer_path: producerPath,
+        queue_path: queuePath,
+        session_id: sessionId,
+        user_meta: options.userMeta,
+      },
       options,
     );
     return {
@@ -433,7 +481,11 @@ export class YtClient {
   // Raw streams
 
   /** The rows of a tabular command in the asked format, as bytes, as they arrive. */
-  async *streamRows(command: string, parameters: Parameters, options: CommandOptions = {}): AsyncIterable<Buffer> {
+  async *streamRows(
+    command: string,
+    parameters: Parameters,
+    options: CommandOptions = {},
+  ): AsyncIterable<Buffer> {
     const response = await this.requester.send({
       command,
       method: "GET",
@@ -444,7 +496,11 @@ export class YtClient {
     yield* readChunks(response, command);
   }
 
-  async #readRows(command: string, parameters: Parameters, options: CommandOptions): Promise<Record<string, unknown>[]> {
+  async #readRows(
+    command: string,
+    parameters: Parameters,
+    options: CommandOptions,
+  ): Promise<Record<string, unknown>[]> {
     const bytes = await this.requester.receive({
       command,
       method: "GET",
@@ -506,7 +562,9 @@ function callOptions(options: CommandOptions): Pick<Call, "signal" | "timeoutMs"
   };
 }
 
-function withoutMethod(options: CommandOptions & { readonly body?: Uint8Array }): Pick<Call, "signal" | "timeoutMs" | "body"> {
+function withoutMethod(
+  options: CommandOptions & { readonly body?: Uint8Array },
+): Pick<Call, "signal" | "timeoutMs" | "body"> {
   return { ...callOptions(options), ...(options.body === undefined ? {} : { body: options.body }) };
 }
 

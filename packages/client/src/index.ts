@@ -9,7 +9,7 @@ export {
   type TransactionalOptions,
   YtClient,
 } from "./client.ts";
-export { type Call, isRetriable, readAll, readChunks, Requester } from "./core.ts";
+export { type Call, isRetriable, Requester, readAll, readChunks } from "./core.ts";
 export {
   type ClientOptions,
   defaultRequestTimeoutMs,
@@ -20,4 +20,9 @@ export {
   resolveOptions,
 } from "./options.ts";
 export { decodeRows, encodeRows, type RowInput, type RowObject } from "./rows.ts";
-export { type Transport, type TransportRequest, type TransportResponse, undiciTransport } from "./transport.ts";
+export {
+  type Transport,
+  type TransportRequest,
+  type TransportResponse,
+  undiciTransport,
+} from "./transport.ts";

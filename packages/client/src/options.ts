@@ -55,7 +55,10 @@ export function resolveOptions(options: ClientOptions): ResolvedOptions {
   return {
     baseUrl: proxyUrl(options.proxy),
     headers,
-    retries: options.retries === false ? { ...defaultRetryPolicy, attempts: 1 } : (options.retries ?? defaultRetryPolicy),
+    retries:
+      options.retries === false
+        ? { ...defaultRetryPolicy, attempts: 1 }
+        : (options.retries ?? defaultRetryPolicy),
     requestTimeoutMs: options.requestTimeoutMs ?? defaultRequestTimeoutMs,
     transport: options.transport ?? undiciTransport(),
     ownsTransport: options.transport === undefined,

@@ -38,7 +38,7 @@ export function undiciTransport(options: { readonly connections?: number } = {})
       const response = await undiciRequest(request.url, {
         dispatcher: agent,
         method: request.method,
-        headers: request.headers.flatMap(([name, value]) => [name, value]),
+        headers: request.headers.flat(),
         body: request.body ?? null,
         headersTimeout: request.timeoutMs,
         bodyTimeout: request.timeoutMs,

@@ -3,7 +3,17 @@
  * only place of wiring; it decides nothing.
  */
 import { crc32 } from "node:zlib";
-import { bare, type Clock, emptyMap, isMap, mapOf, type Random, systemClock, type YsonMap, type YsonValue } from "@qyt/base";
+import {
+  bare,
+  type Clock,
+  emptyMap,
+  isMap,
+  mapOf,
+  type Random,
+  systemClock,
+  type YsonMap,
+  type YsonValue,
+} from "@qyt/base";
 import type { Logger } from "pino";
 import { Cell, openLmdbStore, type Store } from "./cell/index.ts";
 import { ClusterDirectory, type ClusterEntry } from "./clusters/index.ts";
@@ -154,7 +164,11 @@ async function closeAll(closers: readonly (() => Promise<void> | void)[]): Promi
 }
 
 /** What the other rooms expect to find: the peers, and the table of registrations. */
-async function prepareSystemTables(cypress: Cypress, tables: TableManager, options: ClusterOptions): Promise<void> {
+async function prepareSystemTables(
+  cypress: Cypress,
+  tables: TableManager,
+  options: ClusterOptions,
+): Promise<void> {
   const known = clustersDocument(cypress);
   const entries = new Map<string, YsonValue>(known);
   for (const [name, { proxy }] of options.peers()) {
