@@ -22,8 +22,8 @@ for (const environment of ["full", "plain"] as const) {
     afterAll(() => clusters?.stop());
 
     it.each(roundTrips)("%s", { timeout: 120_000 }, async (_title, name) => {
-      const { stdout, stderr, code } = await clusters.bash(environment, `python '${script}' pythia ${name}`);
-      expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: `ok ${name}\n` });
+      const { stdout, stderr, exit } = await clusters.bash(environment, `python '${script}' pythia ${name}`);
+      expect({ exit, stdout }, stderr).toEqual({ exit: 0, stdout: `ok ${name}\n` });
     });
   });
 }

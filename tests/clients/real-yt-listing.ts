@@ -64,10 +64,10 @@ async function expectAnswer(
   environment: Environment,
   step: ListingStep,
 ): Promise<void> {
-  const { stdout, stderr, code } = await clusters.bash(environment, step.command);
-  expect({ command: step.command, code, stderr, answer: masked(stdout.trimEnd()) }).toEqual({
+  const { stdout, stderr, exit } = await clusters.bash(environment, step.command);
+  expect({ command: step.command, exit, stderr, answer: masked(stdout.trimEnd()) }).toEqual({
     command: step.command,
-    code: 0,
+    exit: 0,
     stderr: "",
     answer: asPrintedBy(environment, masked(step.answer)),
   });
@@ -80,7 +80,7 @@ async function expectAgentRefusal(
   steps: readonly ListingStep[],
 ): Promise<void> {
   const step = steps.find(needsQueueAgent);
-  const { stderr, code } = await clusters.bash(environment, step?.command ?? "");
-  expect(code).toBe(1);
+  const { stderr, exit } = await clusters.bash(environment, step?.command ?? "");
+  expect(exit).toBe(1);
   expect(stderr).toMatch(/\b3105\b/);
 }

@@ -24,7 +24,8 @@ export function hasEnvironment(name: Environment): boolean {
 export interface Answer {
   readonly stdout: string;
   readonly stderr: string;
-  readonly code: number | null;
+  /** The exit code, or the signal that ended it. */
+  readonly exit: number | NodeJS.Signals | null;
 }
 
 /** A running `qyt up` with its data in a folder of its own, and the real client pointed at it. */
@@ -95,7 +96,7 @@ export class ClustersForYt {
         stderr += text;
       });
       child.once("error", reject);
-      child.once("close", (code) => resolve({ stdout, stderr, code }));
+      child.once("close", (code, signal) => resolve({ stdout, stderr, exit: signal ?? code }));
     });
   }
 

@@ -16,9 +16,9 @@ const cypress: readonly (readonly [command: string, answer: string])[] = [
   ["yt list //tmp/work | sort", "map\nnumber"],
   ["yt exists //tmp/work/number", "true"],
   ["yt exists //tmp/work/none", "false"],
-  ["yt copy //tmp/work //tmp/copy", "ID"],
+  ["yt copy //tmp/work //tmp/copy", ""],
   ["yt get //tmp/copy/@note", '"kept"'],
-  ["yt move //tmp/copy //tmp/moved", "ID"],
+  ["yt move //tmp/copy //tmp/moved", ""],
   ["yt exists //tmp/copy", "false"],
   ["yt link //tmp/moved //tmp/link", "ID"],
   ["yt get //tmp/link/number", "42"],
@@ -59,19 +59,19 @@ for (const environment of ["full", "plain"] as const) {
       for (const [command, answer] of steps) {
         const result = await clusters.bash(environment, `export YT_PROXY=pythia\n${command}`);
         expect(
-          { command, code: result.code, answer: masked(result.stdout.trimEnd()) },
+          { command, exit: result.exit, answer: masked(result.stdout.trimEnd()) },
           result.stderr,
         ).toEqual({
           command,
-          code: 0,
+          exit: 0,
           answer,
         });
       }
     });
 
     it("names the missing node and its code", async () => {
-      const { stderr, code } = await clusters.bash(environment, "yt --proxy pythia get //tmp/none");
-      expect(code).toBe(1);
+      const { stderr, exit } = await clusters.bash(environment, "yt --proxy pythia get //tmp/none");
+      expect(exit).toBe(1);
       expect(stderr).toMatch(/has no child with key "none"/);
       expect(stderr).toMatch(/\b500\b/);
     });
