@@ -206,7 +206,7 @@ async function queueOn(url: string, path: string): Promise<void> {
 
 /** Resolves when the server refuses connections, as it does once it is stopping. */
 async function refusesConnections(url: string): Promise<void> {
-  for (;;) {
+  for (let tries = 0; tries < 10_000; ++tries) {
     const isOpen = await fetch(`${url}/ping`, { headers: { connection: "close" } }).then(
       (response) => response.status !== 503,
       () => false,
@@ -215,6 +215,7 @@ async function refusesConnections(url: string): Promise<void> {
       return;
     }
   }
+  throw new Error(`${url} still takes requests`);
 }
 
 describe("stopping qyt up", () => {
@@ -249,10 +250,11 @@ describe("stopping qyt up", () => {
     const insert = new HalfSentInsert(url, "//tmp/q");
     const status = insert.status.catch(() => 0);
     await fetch(`${url}/ping`);
-    void program.stop("SIGINT");
-    await refusesConnections(url);
     const before = performance.now();
+    // One that follows at once is taken for the same one: npm hands on what the terminal has sent.
+    const again = setInterval(() => void program.stop("SIGINT"), 20);
     expect(await program.stop("SIGINT")).toEqual({ code: 130, signal: null });
+    clearInterval(again);
     expect(performance.now() - before).toBeLessThan(5000);
     expect(await status).toBe(0);
   });

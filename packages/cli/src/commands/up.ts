@@ -107,21 +107,24 @@ async function probe(url: string): Promise<void> {
   }
 }
 
-/** Resolves at the first SIGTERM or SIGINT. A second SIGINT calls `now`. */
+/** One Ctrl-C may arrive twice, from the terminal and from npm, which hands it on; this long it counts as one. */
+const sameInterruptMs = 300;
+
+/** Resolves at the first SIGTERM or SIGINT. A second Ctrl-C calls `now`. */
 function stopSignal(now: () => void): Promise<void> {
   return new Promise((resolve) => {
-    let isStopping = false;
-    process.on("SIGTERM", () => {
-      isStopping = true;
-      resolve();
-    });
-    process.on("SIGINT", () => {
-      if (isStopping) {
+    let firstMs: number | undefined;
+    const onSignal = (signal: NodeJS.Signals): void => {
+      const nowMs = systemClock.monotonic();
+      if (firstMs === undefined) {
+        firstMs = nowMs;
+        resolve();
+      } else if (signal === "SIGINT" && nowMs - firstMs > sameInterruptMs) {
         now();
       }
-      isStopping = true;
-      resolve();
-    });
+    };
+    process.on("SIGTERM", onSignal);
+    process.on("SIGINT", onSignal);
   });
 }
 
