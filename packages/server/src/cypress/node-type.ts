@@ -84,6 +84,8 @@ export interface NodeType<State = unknown> {
   readonly virtual?: VirtualChildren;
   /** A setting of this directory for what is created inside (`tablet_cell_bundle`). */
   inheritable?(node: Node<State>, name: string): YsonValue | undefined;
+  /** Ids of the tablets of the node that are assigned to the tablet cell. */
+  assignedTablets?(node: Node<State>): readonly string[];
   /** Resources that the node takes of its account, for `@resource_usage`. */
   usage?(node: Node<State>, view: View): ResourceUsage;
   /** Creates an object without a path from its attributes; gives its id. Present on such types only. */

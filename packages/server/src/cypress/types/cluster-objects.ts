@@ -6,7 +6,7 @@
 import { bare, isMap, mapOf, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { parseString } from "../attributes/values.ts";
 import type { Node } from "../node.ts";
-import type { BuiltinAttribute, NodeType } from "../node-type.ts";
+import type { BuiltinAttribute, NodeType, View } from "../node-type.ts";
 import { createNamedObject } from "./objects.ts";
 
 /** State of these: a plain map of their settings. */
@@ -110,6 +110,15 @@ function cellsOf(cells: Iterable<Node>, bundle: string): string[] {
   });
 }
 
+/** There is one cell, which has all mounted tablets. */
+function assignedTablets(view: View): string[] {
+  const ids: string[] = [];
+  for (const table of view.nodesOfType("table")) {
+    ids.push(...(view.typeOf(table).assignedTablets?.(table) ?? []));
+  }
+  return ids;
+}
+
 export const tabletCellType: NodeType<SettingsState> = settingsType(
   "tablet_cell",
   700,
@@ -130,9 +139,15 @@ export const tabletCellType: NodeType<SettingsState> = settingsType(
       },
     ],
     ["config_version", fixed("config_version", 1n)],
-    ["tablet_count", fixed("tablet_count", 0n)],
-    ["tablet_ids", { opaque: true, get: () => [] }],
-    ["total_statistics", { get: () => mapOf({ tablet_count: 0n, chunk_count: 0n, memory_size: 0n }) }],
+    ["tablet_count", { get: (_node, view) => BigInt(assignedTablets(view).length) }],
+    ["tablet_ids", { opaque: true, get: (_node, view) => assignedTablets(view) }],
+    [
+      "total_statistics",
+      {
+        get: (_node, view) =>
+          mapOf({ tablet_count: BigInt(assignedTablets(view).length), chunk_count: 0n, memory_size: 0n }),
+      },
+    ],
   ]),
   { describe: (node) => `tablet cell ${node.id}` },
 );

@@ -5,6 +5,7 @@ import { cypressCommands } from "./cypress.ts";
 import { miscCommands } from "./misc.ts";
 import { queueCommands } from "./queues.ts";
 import { rowCommands } from "./rows.ts";
+import { staticTableCommands } from "./static-tables.ts";
 import { tableCommands } from "./tables.ts";
 import { transactionCommands } from "./transactions.ts";
 
@@ -13,6 +14,7 @@ export const allCommands: readonly RegisteredCommand[] = [
   ...cypressCommands,
   ...tableCommands,
   ...rowCommands,
+  ...staticTableCommands,
   ...queueCommands,
   ...miscCommands,
   ...batchCommands,

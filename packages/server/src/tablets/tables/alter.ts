@@ -2,14 +2,13 @@
  * `alter_table`: schema changes, and the switch between static and dynamic.
  * Specified in: table_node_proxy_detail.cpp, documentation "Dynamic tables: MapReduce operations".
  */
-import { YtError, type YsonValue } from "@qyt/base";
+import { type YsonValue, YtError } from "@qyt/base";
 import { checkAlter, TableSchema, toDynamicSchema } from "@qyt/schema";
 import type { Draft, Node } from "../../cypress/index.ts";
 import { releaseList, staticStatistics } from "../static/table-rows.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
-import { rowFormatOf } from "./row-format.ts";
 import { isOrderedDynamic, type TableState } from "./table-state.ts";
-import { createOrderedTablet, destroyOrderedTablet, tabletObjectType } from "./table-type.ts";
+import { createOrderedTablet, destroyOrderedTablet, tabletObjectType } from "./tablets.ts";
 
 export interface AlterOptions {
   readonly schema?: YsonValue;
@@ -38,8 +37,7 @@ export function alterTable(
   if (options.schema !== undefined) {
     const parsed = TableSchema.fromYson(options.schema);
     const schema = becomesDynamic ? toDynamicSchema(parsed) : parsed;
-    const isEmpty =
-      !state.dynamic && staticStatistics(environment, state).rowCount === 0;
+    const isEmpty = !state.dynamic && staticStatistics(environment, state).rowCount === 0;
     checkAlter(state.schema, schema, { dynamic: becomesDynamic, empty: isEmpty });
     const known = new Set(state.valueColumns);
     const added = schema.columns
@@ -57,19 +55,21 @@ export function alterTable(
     next = options.dynamic
       ? toDynamic(environment, draft, node, next)
       : toStatic(environment, draft, path, next);
-  } else if (isOrderedDynamic(next)) {
-    for (const { id } of next.tablets) {
-      const format = rowFormatOf(next.schema);
-      draft.onDurable(() => environment.orderedTablets.get(id)?.setFormat(format));
-    }
   }
   draft.update(node.id, { state: next });
 }
 
-function toDynamic(environment: TableEnvironment, draft: Draft, node: Node<TableState>, state: TableState): TableState {
+function toDynamic(
+  environment: TableEnvironment,
+  draft: Draft,
+  node: Node<TableState>,
+  state: TableState,
+): TableState {
   const schema = toDynamicSchema(state.schema);
   if (schema.keyColumnCount > 0) {
-    throw new YtError("Making a sorted static table dynamic is not supported; create a dynamic table and insert its rows");
+    throw new YtError(
+      "Making a sorted static table dynamic is not supported; create a dynamic table and insert its rows",
+    );
   }
   const refs = state.chunkListId === undefined ? [] : environment.chunkList(state.chunkListId).refs;
   const id = draft.newId(tabletObjectType);
@@ -91,7 +91,9 @@ function toDynamic(environment: TableEnvironment, draft: Draft, node: Node<Table
 
 function toStatic(environment: TableEnvironment, draft: Draft, path: string, state: TableState): TableState {
   if (!isOrderedDynamic(state)) {
-    throw new YtError(`Making sorted dynamic table ${path} static is not supported; read its rows and write them to a static table`);
+    throw new YtError(
+      `Making sorted dynamic table ${path} static is not supported; read its rows and write them to a static table`,
+    );
   }
   const list = environment.newChunkList();
   const chunkIds = state.tablets.flatMap(({ id }) =>

@@ -9,9 +9,8 @@ import type { DynamicTable, RowInfo } from "../dynamic-table.ts";
 import type { OrderedTablet } from "../ordered/index.ts";
 import type { SortedRows } from "../sorted/index.ts";
 import type { TableEnvironment } from "./environment.ts";
-import { maxTabletDataWeight } from "./settings.ts";
-import { isSortedDynamic, type TabletRecord, type TableState } from "./table-state.ts";
-import { atomicityOf } from "./table-type.ts";
+import { atomicityOf, maxTabletDataWeight } from "./settings.ts";
+import { isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
 
 interface DerivedSchemas {
   readonly query: TableSchema;

@@ -4,6 +4,6 @@ export { DynamicTableHandle } from "./dynamic-table-handle.ts";
 export type { TabletRange } from "./lifecycle.ts";
 export { type Table, type TableContext, TableManager } from "./manager.ts";
 export type { ReshardOptions } from "./reshard.ts";
-export { isOrderedDynamic, isSortedDynamic, type TableState } from "./table-state.ts";
 export { orderedSource, sortedSource } from "./row-source.ts";
 export { SliceWriter } from "./slice-writer.ts";
+export { isOrderedDynamic, isSortedDynamic, type TableState } from "./table-state.ts";

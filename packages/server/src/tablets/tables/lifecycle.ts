@@ -8,9 +8,17 @@
 import { YtError } from "@qyt/base";
 import type { Draft, Node } from "../../cypress/index.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
-import { isOrderedDynamic, type TabletRecord, type TabletStateName, type TableState } from "./table-state.ts";
+import { rowFormatOf } from "./row-format.ts";
+import { isOrderedDynamic, type TableState, type TabletRecord, type TabletStateName } from "./table-state.ts";
 
-export type LifecycleCommand = "mount" | "mount_frozen" | "unmount" | "force_unmount" | "freeze" | "unfreeze" | "remount";
+export type LifecycleCommand =
+  | "mount"
+  | "mount_frozen"
+  | "unmount"
+  | "force_unmount"
+  | "freeze"
+  | "unfreeze"
+  | "remount";
 
 export interface TabletRange {
   readonly firstTabletIndex?: number;
@@ -48,7 +56,9 @@ export function changeTabletStates(
 ): void {
   const { state } = node;
   if (!state.dynamic) {
-    throw new YtError(`Cannot ${verbs[command]} a static table`, { attributes: { path: draft.pathOf(node) } });
+    throw new YtError(`Cannot ${verbs[command]} a static table`, {
+      attributes: { path: draft.pathOf(node) },
+    });
   }
   const { first, last } = resolveRange(state, range);
   const tablets = state.tablets.map((tablet, index) =>
@@ -57,8 +67,21 @@ export function changeTabletStates(
   for (let index = first; index <= last; index++) {
     const before = state.tablets[index];
     const after = tablets[index];
-    if (before !== undefined && after !== undefined && before.state === "mounted" && after.state !== "mounted") {
+    if (before === undefined || after === undefined) {
+      continue;
+    }
+    if (before.state === "mounted" && after.state !== "mounted") {
       flushOrDrop(environment, draft, state, before, command);
+    }
+    if (before.state === "unmounted" && isOrderedDynamic(state)) {
+      // The schema may have been altered since the tablet was last written.
+      const format = rowFormatOf(state.schema);
+      draft.onDurable(() => environment.orderedTablet(before.id).setFormat(format));
+    }
+    if (after?.state === "unmounted" && isOrderedDynamic(state)) {
+      // Nobody reads here any more; a pull that waits is told so.
+      const ordered = environment.orderedTablet(after.id);
+      draft.onDurable(() => ordered.wakeWaiters());
     }
   }
   draft.update(node.id, { state: { ...state, tablets } }, { lock: { mode: "exclusive" } });
@@ -100,7 +123,9 @@ function flushOrDrop(
   const ordered = environment.orderedTablet(tablet.id);
   attach(
     draft,
-    command === "force_unmount" ? ordered.prepareDropUnflushed(draft.batch) : ordered.prepareFlush(draft.batch),
+    command === "force_unmount"
+      ? ordered.prepareDropUnflushed(draft.batch)
+      : ordered.prepareFlush(draft.batch),
   );
 }
 

@@ -103,10 +103,10 @@ export class TableManager {
     const view = this.cypress.view(context.transactionId);
     const node = view.resolveNode(typeof path === "string" ? parseRichPath(path).path : path.path);
     if (node.type !== "table") {
-      throw new YtError(
-        `Path ${view.pathOf(node)} does not point to a table: it is of type "${node.type}"`,
-        { code: "InvalidObjectType", attributes: { path: view.pathOf(node), type: node.type } },
-      );
+      throw new YtError(`Path ${view.pathOf(node)} does not point to a table: it is of type "${node.type}"`, {
+        code: "InvalidObjectType",
+        attributes: { path: view.pathOf(node), type: node.type },
+      });
     }
     return { id: node.id, path: view.pathOf(node), node: node as Node<TableState>, view };
   }
@@ -150,11 +150,19 @@ export class TableManager {
     }
   }
 
-  mount(context: TableContext, path: RichPath, options: TabletRange & { readonly freeze?: boolean }): Promise<void> {
+  mount(
+    context: TableContext,
+    path: RichPath,
+    options: TabletRange & { readonly freeze?: boolean },
+  ): Promise<void> {
     return this.#change(context, path, options.freeze === true ? "mount_frozen" : "mount", options);
   }
 
-  unmount(context: TableContext, path: RichPath, options: TabletRange & { readonly force?: boolean }): Promise<void> {
+  unmount(
+    context: TableContext,
+    path: RichPath,
+    options: TabletRange & { readonly force?: boolean },
+  ): Promise<void> {
     return this.#change(context, path, options.force === true ? "force_unmount" : "unmount", options);
   }
 
@@ -191,13 +199,19 @@ export class TableManager {
   }
 
   /** Makes rows of one tablet below an index disappear. Takes effect at once, outside of transactions. */
-  async trim(context: TableContext, path: RichPath, tabletIndex: number, trimmedRowCount: bigint): Promise<void> {
+  async trim(
+    context: TableContext,
+    path: RichPath,
+    tabletIndex: number,
+    trimmedRowCount: bigint,
+  ): Promise<void> {
     const table = this.dynamicHandle(context, path, { permission: "write" });
     if (table.sorted) {
       throw new YtError(`Table ${table.path} is not ordered`, { attributes: { path: table.path } });
     }
     const tablet = table.writableTablet(tabletIndex);
-    const wanted = trimmedRowCount > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(trimmedRowCount);
+    const wanted =
+      trimmedRowCount > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(trimmedRowCount);
     const batch = new WriteBatch();
     const prepared = tablet.prepareTrim(batch, wanted);
     if (batch.entryCount > 0) {
@@ -209,7 +223,12 @@ export class TableManager {
     }
   }
 
-  async #change(context: TableContext, path: RichPath, command: LifecycleCommand, range: TabletRange): Promise<void> {
+  async #change(
+    context: TableContext,
+    path: RichPath,
+    command: LifecycleCommand,
+    range: TabletRange,
+  ): Promise<void> {
     const { path: real } = this.find({ user: context.user }, path);
     await this.cypress.mutate({ user: context.user }, (draft) => {
       const node = draft.resolveNode(real) as Node<TableState>;

@@ -4,13 +4,14 @@
  *
  * Specified in: yt/yt/server/master/tablet_server/tablet_manager.cpp, documentation "Resharding".
  */
-import { YtError, type YsonValue } from "@qyt/base";
+import { type YsonValue, YtError } from "@qyt/base";
 import type { Draft, Node } from "../../cypress/index.ts";
 import { prepareJoin } from "../ordered/index.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
 import { resolveRange, type TabletRange } from "./lifecycle.ts";
-import { isSortedDynamic, type TabletRecord, type TableState } from "./table-state.ts";
-import { checkTabletCount, createOrderedTablet, parsePivotKeys, parsePreset, tabletObjectType } from "./table-type.ts";
+import { isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
+import { checkTabletCount, parsePivotKeys, parsePreset } from "./tablet-layout.ts";
+import { createOrderedTablet, tabletObjectType } from "./tablets.ts";
 
 export interface ReshardOptions extends TabletRange {
   readonly tabletCount?: number;
@@ -98,6 +99,7 @@ function reshardOrdered(
       onDurable: () => {
         joined.onDurable();
         for (const { id } of dropped) {
+          environment.orderedTablets.get(id)?.close();
           environment.orderedTablets.delete(id);
         }
       },
@@ -137,9 +139,13 @@ function reshardSorted(
   }
   const final = pivots.at(-1);
   if (upper !== undefined && final !== undefined && Buffer.compare(final, upper) >= 0) {
-    throw new YtError("Last pivot key must be strictly less than that of the tablet which follows the resharded range");
+    throw new YtError(
+      "Last pivot key must be strictly less than that of the tablet which follows the resharded range",
+    );
   }
-  return pivots.map((pivotKey): TabletRecord => ({ id: draft.newId(tabletObjectType), state: "unmounted", pivotKey }));
+  return pivots.map(
+    (pivotKey): TabletRecord => ({ id: draft.newId(tabletObjectType), state: "unmounted", pivotKey }),
+  );
 }
 
 function parsePivots(state: TableState, value: YsonValue, isFromStart: boolean, lower: Buffer): Buffer[] {

@@ -136,7 +136,12 @@ export function sortedSource(table: DynamicTableHandle, timestamp: bigint): RowS
         const to = upperKey(range.upper, rows.keyTypes);
         let from: Buffer | undefined = lowerKey(range.lower, rows.keyTypes);
         while (from !== undefined) {
-          const found: { rows: RowValue[][]; next: Buffer | undefined } = rows.scan(from, to, timestamp, maxRowsPerBatch);
+          const found: { rows: RowValue[][]; next: Buffer | undefined } = rows.scan(
+            from,
+            to,
+            timestamp,
+            maxRowsPerBatch,
+          );
           if (found.rows.length > 0) {
             yield found.rows.map((row) => columns.map((position) => row[position] ?? null));
           }

@@ -4,10 +4,15 @@
  * yt/yt/server/lib/tablet_node/config.cpp (mount settings).
  */
 import { bare, isMap, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
-import { defaultFlushSettings, defaultTtlSettings, type FlushSettings, type TtlSettings } from "../ordered/index.ts";
+import {
+  defaultFlushSettings,
+  defaultTtlSettings,
+  type FlushSettings,
+  type TtlSettings,
+} from "../ordered/index.ts";
 import type { TableState } from "./table-state.ts";
 
-interface Setting {
+export interface Setting {
   readonly default: YsonValue | ((state: TableState) => YsonValue);
   readonly parse: (value: YsonValue) => YsonValue;
   /** Cannot be changed while any tablet is mounted; the text says what. */
@@ -66,20 +71,83 @@ function map(value: YsonValue): YsonValue {
 
 /** Every writable built-in setting by attribute name. */
 export const tableSettings: ReadonlyMap<string, Setting> = new Map<string, Setting>([
-  ["optimize_for", { default: (state) => (state.dynamic ? "lookup" : "scan"), parse: oneOf("EOptimizeFor", ["lookup", "scan"]), inheritable: true }],
+  [
+    "optimize_for",
+    {
+      default: (state) => (state.dynamic ? "lookup" : "scan"),
+      parse: oneOf("EOptimizeFor", ["lookup", "scan"]),
+      inheritable: true,
+    },
+  ],
   ["compression_codec", { default: "lz4", parse: string, inheritable: true }],
   ["erasure_codec", { default: "none", parse: string, inheritable: true }],
-  ["replication_factor", { default: 3n, parse: integer, inheritable: true, needsUnmounted: "replication factor" }],
-  ["media", { default: mapOf({ default: mapOf({ replication_factor: 3n, data_parts_only: false }) }), parse: map, inheritable: true }],
+  [
+    "replication_factor",
+    { default: 3n, parse: integer, inheritable: true, needsUnmounted: "replication factor" },
+  ],
+  [
+    "media",
+    {
+      default: mapOf({ default: mapOf({ replication_factor: 3n, data_parts_only: false }) }),
+      parse: map,
+      inheritable: true,
+      needsUnmounted: "media",
+    },
+  ],
   ["primary_medium", { default: "default", parse: string, inheritable: true }],
-  ["vital", { default: true, parse: boolean, inheritable: true }],
-  ["in_memory_mode", { default: "none", parse: oneOf("EInMemoryMode", ["none", "compressed", "uncompressed"]), inheritable: true, needsUnmounted: "in-memory mode" }],
-  ["atomicity", { default: "full", parse: oneOf("EAtomicity", ["full", "none"]), inheritable: true, dynamicOnly: true, needsUnmounted: "table atomicity mode" }],
-  ["commit_ordering", { default: "weak", parse: oneOf("ECommitOrdering", ["weak", "strong"]), inheritable: true, dynamicOnly: true, needsUnmounted: "table commit ordering mode" }],
-  ["tablet_cell_bundle", { default: "default", parse: string, inheritable: true, dynamicOnly: true, needsUnmounted: "tablet cell bundle" }],
-  ["enable_dynamic_store_read", { default: false, parse: boolean, dynamicOnly: true, needsUnmounted: "dynamic store readability" }],
+  ["vital", { default: true, parse: boolean, inheritable: true, needsUnmounted: "vital" }],
+  [
+    "in_memory_mode",
+    {
+      default: "none",
+      parse: oneOf("EInMemoryMode", ["none", "compressed", "uncompressed"]),
+      inheritable: true,
+      needsUnmounted: "in-memory mode",
+    },
+  ],
+  [
+    "atomicity",
+    {
+      default: "full",
+      parse: oneOf("EAtomicity", ["full", "none"]),
+      inheritable: true,
+      dynamicOnly: true,
+      needsUnmounted: "table atomicity mode",
+    },
+  ],
+  [
+    "commit_ordering",
+    {
+      default: "weak",
+      parse: oneOf("ECommitOrdering", ["weak", "strong"]),
+      inheritable: true,
+      dynamicOnly: true,
+      needsUnmounted: "table commit ordering mode",
+    },
+  ],
+  [
+    "tablet_cell_bundle",
+    {
+      default: "default",
+      parse: string,
+      inheritable: true,
+      dynamicOnly: true,
+      needsUnmounted: "tablet cell bundle",
+    },
+  ],
+  [
+    "enable_dynamic_store_read",
+    { default: false, parse: boolean, dynamicOnly: true, needsUnmounted: "dynamic store readability" },
+  ],
   ["mount_config", { default: mapOf({}), parse: map, dynamicOnly: true }],
-  ["tablet_balancer_config", { default: mapOf({ enable_auto_reshard: true, enable_auto_tablet_move: true }), parse: map, dynamicOnly: true }],
+  [
+    "tablet_balancer_config",
+    {
+      default: mapOf({ enable_auto_reshard: true, enable_auto_tablet_move: true }),
+      parse: map,
+      dynamicOnly: true,
+    },
+  ],
   ["profiling_mode", { default: "path", parse: string, inheritable: true, dynamicOnly: true }],
 ]);
 
@@ -111,7 +179,13 @@ function number(value: YsonValue | undefined, fallback: number): number {
 }
 
 const durationPattern = /^(\d+)(ms|s|m|h|d)$/;
-const durationUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const durationUnits: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
 
 /** Milliseconds as a number or a string such as `36h`. */
 function durationMs(value: YsonValue | undefined, fallback: number): number {
@@ -156,4 +230,9 @@ export function ttlSettings(attributes: YsonMap, state: TableState): TtlSettings
 export function maxTabletDataWeight(attributes: YsonMap, state: TableState): number | undefined {
   const value = mountSetting(attributes, state, "max_ordered_tablet_data_weight");
   return value === undefined || value === null ? undefined : number(value, Number.POSITIVE_INFINITY);
+}
+
+/** Whether the table's rows are written with full transactions. */
+export function atomicityOf(state: TableState): "full" | "none" {
+  return settingOf(state, "atomicity") === "none" ? "none" : "full";
 }

@@ -18,7 +18,11 @@ import type { RowSlice } from "../chunks/store-reader.ts";
 import { rowFormatOf } from "./row-format.ts";
 
 /** How the columns of a schema, system columns included, are found in rows of a stored form. */
-export function outputColumns(schema: TableSchema, format: RowFormat, names: readonly string[]): OutputColumn[] {
+export function outputColumns(
+  schema: TableSchema,
+  format: RowFormat,
+  names: readonly string[],
+): OutputColumn[] {
   return names.map((name): OutputColumn => {
     switch (name) {
       case systemColumns.tabletIndex:
@@ -103,20 +107,27 @@ export function rowValues(
   columns: readonly OutputColumn[],
   tabletIndex: number,
 ): RowValue[] {
-  const { block, format } = slice;
-  const cells = decodeCells(block.bytes, block.rowStart(row), block.rowEnd(row));
-  return columns.map(({ source }): RowValue => {
-    switch (source.kind) {
-      case "column":
-        return cells[source.index] ?? null;
-      case "tablet_index":
-        return BigInt(tabletIndex);
-      case "row_index":
-        return BigInt(block.firstRowIndex + row);
-      case "timestamp":
-        return format.hasTimestamp ? block.timestampAt(row) : null;
-      case "cumulative_data_weight":
-        return format.hasCumulativeDataWeight ? BigInt(block.cumulativeWeightAt(row)) : null;
-    }
-  });
+  const cells = decodeCells(slice.block.bytes, slice.block.rowStart(row), slice.block.rowEnd(row));
+  return columns.map(({ source }) => rowValue(slice, row, cells, source, tabletIndex));
+}
+
+function rowValue(
+  { block, format }: RowSlice,
+  row: number,
+  cells: readonly (RowValue | undefined)[],
+  source: OutputColumn["source"],
+  tabletIndex: number,
+): RowValue {
+  switch (source.kind) {
+    case "column":
+      return cells[source.index] ?? null;
+    case "tablet_index":
+      return BigInt(tabletIndex);
+    case "row_index":
+      return BigInt(block.firstRowIndex + row);
+    case "timestamp":
+      return format.hasTimestamp ? block.timestampAt(row) : null;
+    case "cumulative_data_weight":
+      return format.hasCumulativeDataWeight ? BigInt(block.cumulativeWeightAt(row)) : null;
+  }
 }

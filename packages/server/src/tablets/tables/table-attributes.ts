@@ -10,8 +10,8 @@ import { type BuiltinAttribute, formatTimeUs, type Node, revisionOf } from "../.
 import type { TabletStatistics } from "../ordered/index.ts";
 import { staticChunks, staticStatistics } from "../static/table-rows.ts";
 import type { TableEnvironment } from "./environment.ts";
-import { settingOf, tableSettings } from "./settings.ts";
-import { isOrderedDynamic, isSortedDynamic, type TabletRecord, type TableState } from "./table-state.ts";
+import { type Setting, settingOf, tableSettings } from "./settings.ts";
+import { isOrderedDynamic, isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
 
 type Attribute = BuiltinAttribute<TableState>;
 type Get = (state: TableState, node: Node<TableState>) => YsonValue | undefined;
@@ -21,8 +21,14 @@ export function tableAttributes(environment: TableEnvironment): ReadonlyMap<stri
   const add = (name: string, get: Get, options: Partial<Attribute> = {}): void => {
     attributes.set(name, { get: (node) => get(node.state, node), ...options });
   };
-  const whenDynamic = (get: Get): Get => (state, node) => (state.dynamic ? get(state, node) : undefined);
-  const whenOrdered = (get: Get): Get => (state, node) => (isOrderedDynamic(state) ? get(state, node) : undefined);
+  const whenDynamic =
+    (get: Get): Get =>
+    (state, node) =>
+      state.dynamic ? get(state, node) : undefined;
+  const whenOrdered =
+    (get: Get): Get =>
+    (state, node) =>
+      isOrderedDynamic(state) ? get(state, node) : undefined;
   const opaque = { opaque: true };
 
   add("dynamic", (state) => state.dynamic);
@@ -51,23 +57,59 @@ export function tableAttributes(environment: TableEnvironment): ReadonlyMap<stri
   add("unflushed_timestamp", () => new Uint64(environment.cell.lastTimestamp));
 
   add("tablet_state", (state) => tabletState(state));
-  add("expected_tablet_state", whenDynamic((state) => tabletState(state)));
-  add("actual_tablet_state", whenDynamic((state) => tabletState(state)));
-  add("tablet_count", whenDynamic((state) => BigInt(state.tablets.length)));
+  add(
+    "expected_tablet_state",
+    whenDynamic((state) => tabletState(state)),
+  );
+  add(
+    "actual_tablet_state",
+    whenDynamic((state) => tabletState(state)),
+  );
+  add(
+    "tablet_count",
+    whenDynamic((state) => BigInt(state.tablets.length)),
+  );
   add("tablet_count_by_state", whenDynamic(countByState));
   add("tablet_count_by_expected_state", whenDynamic(countByState));
-  add("tablets", whenDynamic((state, node) => state.tablets.map((tablet, index) => describeTablet(environment, state, node, tablet, index))), opaque);
+  add(
+    "tablets",
+    whenDynamic((state, node) =>
+      state.tablets.map((tablet, index) => describeTablet(environment, state, node, tablet, index)),
+    ),
+    opaque,
+  );
   add("pivot_keys", (state) => (isSortedDynamic(state) ? pivotKeys(state) : undefined), opaque);
-  add("tablet_statistics", whenDynamic((state) => statisticsMap(totals(environment, state), state.tablets.length)), opaque);
-  add("tablet_error_count", whenDynamic(() => 0n));
+  add(
+    "tablet_statistics",
+    whenDynamic((state) => statisticsMap(totals(environment, state), state.tablets.length)),
+    opaque,
+  );
+  add(
+    "tablet_error_count",
+    whenDynamic(() => 0n),
+  );
   add("last_commit_timestamp", (state) =>
     isSortedDynamic(state) ? new Uint64(environment.cell.lastTimestamp) : undefined,
   );
-  add("upstream_replica_id", whenDynamic(() => "0-0-0-0"));
-  add("effective_mount_config", whenDynamic((state) => settingOf(state, "mount_config")), opaque);
-  add("preload_state", whenDynamic(() => "none"));
+  add(
+    "upstream_replica_id",
+    whenDynamic(() => "0-0-0-0"),
+  );
+  add(
+    "effective_mount_config",
+    whenDynamic((state) => settingOf(state, "mount_config")),
+    opaque,
+  );
+  add(
+    "preload_state",
+    whenDynamic(() => "none"),
+  );
   for (const name of ["queue_status", "queue_partitions"]) {
-    add(name, whenOrdered(() => notMapped("queue")), opaque);
+    add(
+      name,
+      whenOrdered(() => notMapped("queue")),
+      opaque,
+    );
   }
   for (const flag of ["treat_as_queue_consumer", "treat_as_queue_producer"]) {
     attributes.set(flag, {
@@ -82,26 +124,42 @@ export function tableAttributes(environment: TableEnvironment): ReadonlyMap<stri
     });
   }
   for (const name of ["queue_consumer_status", "queue_consumer_partitions"]) {
-    add(name, (state) => (state.settings.get("treat_as_queue_consumer") === true ? notMapped("consumer") : undefined), opaque);
+    add(
+      name,
+      (state) => (state.settings.get("treat_as_queue_consumer") === true ? notMapped("consumer") : undefined),
+      opaque,
+    );
   }
-  add("queue_agent_stage", (state) => (state.dynamic ? (state.settings.get("queue_agent_stage") ?? "production") : undefined), {
-    set: (_draft, node, value) => ({ state: withSetting(node.state, "queue_agent_stage", bare(value)) }),
-    remove: (_draft, node) => ({ state: withoutSetting(node.state, "queue_agent_stage") }),
-  });
+  add(
+    "queue_agent_stage",
+    (state) => (state.dynamic ? (state.settings.get("queue_agent_stage") ?? "production") : undefined),
+    {
+      set: (_draft, node, value) => ({ state: withSetting(node.state, "queue_agent_stage", bare(value)) }),
+      remove: (_draft, node) => ({ state: withoutSetting(node.state, "queue_agent_stage") }),
+    },
+  );
   for (const [name, setting] of tableSettings) {
     attributes.set(name, {
-      get: (node) => (setting.dynamicOnly === true && !node.state.dynamic ? undefined : settingOf(node.state, name)),
+      get: (node) =>
+        setting.dynamicOnly === true && !node.state.dynamic ? undefined : settingOf(node.state, name),
       set(_draft, node, value) {
         const parsed = setting.parse(value);
-        if (setting.needsUnmounted !== undefined && node.state.tablets.some(({ state }) => state !== "unmounted")) {
-          throw new YtError(`Cannot change ${setting.needsUnmounted} since not all tablets are unmounted`);
-        }
+        requireChangeable(setting, node.state);
         return { state: withSetting(node.state, name, parsed) };
       },
-      remove: (_draft, node) => ({ state: withoutSetting(node.state, name) }),
+      remove(_draft, node) {
+        requireChangeable(setting, node.state);
+        return { state: withoutSetting(node.state, name) };
+      },
     });
   }
   return attributes;
+}
+
+function requireChangeable(setting: Setting, state: TableState): void {
+  if (setting.needsUnmounted !== undefined && state.tablets.some((tablet) => tablet.state !== "unmounted")) {
+    throw new YtError(`Cannot change ${setting.needsUnmounted} since not all tablets are unmounted`);
+  }
 }
 
 function withSetting(state: TableState, name: string, value: YsonValue): TableState {
@@ -212,9 +270,10 @@ function pivotKeys(state: TableState): YsonValue[][] {
 
 export function pivotKeyToYson(state: TableState, pivotKey: Buffer): YsonValue[] {
   const columns = state.schema.columns.slice(0, state.schema.keyColumnCount);
-  return decodeKey(pivotKey, columns.map(({ physical }) => physical)).map((value, index) =>
-    keyValueToYson(value, columns[index]?.physical === "uint64"),
-  );
+  return decodeKey(
+    pivotKey,
+    columns.map(({ physical }) => physical),
+  ).map((value, index) => keyValueToYson(value, columns[index]?.physical === "uint64"));
 }
 
 function keyValueToYson(value: RowValue, isUnsigned: boolean): YsonValue {

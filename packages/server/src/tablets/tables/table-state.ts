@@ -96,7 +96,10 @@ export function decodeTableState(value: YsonValue): TableState {
 function decodeTablet(value: YsonValue): TabletRecord {
   const map = asMap(value);
   const state = map.get("state");
-  assert(state === "mounted" || state === "unmounted" || state === "frozen", "Stored tablet has a known state");
+  assert(
+    state === "mounted" || state === "unmounted" || state === "frozen",
+    "Stored tablet has a known state",
+  );
   const pivot = map.get("pivot_key");
   const mountTime = map.get("mount_time");
   const mountRevision = map.get("mount_revision");

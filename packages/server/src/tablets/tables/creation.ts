@@ -1,0 +1,99 @@
+/** What `create` makes of the attributes of a new table. Specified in: tablet_manager.cpp. */
+import { assert, bare, type YsonValue, YtError } from "@qyt/base";
+import { TableSchema, toDynamicSchema, validateStaticTableSchema } from "@qyt/schema";
+import type { CreateInput, Draft } from "../../cypress/index.ts";
+import type { TableEnvironment } from "./environment.ts";
+import { tableSettings } from "./settings.ts";
+import type { TableState, TabletRecord } from "./table-state.ts";
+import { readPivots, readPresets } from "./tablet-layout.ts";
+import { createOrderedTablet, tabletObjectType } from "./tablets.ts";
+
+/** State of a new table; takes its own attributes out of `input.attributes`. */
+export function createState(environment: TableEnvironment, draft: Draft, input: CreateInput): TableState {
+  const take = (name: string): YsonValue | undefined => {
+    const value = input.attributes.get(name);
+    input.attributes.delete(name);
+    return value;
+  };
+  const dynamic = readFlag(take("dynamic"));
+  const given = take("schema");
+  const settings = new Map<string, YsonValue>();
+  for (const [name, setting] of tableSettings) {
+    const own = take(name);
+    const value = own ?? (setting.inheritable === true ? draft.inherited(input.parent, name) : undefined);
+    if (value !== undefined) {
+      settings.set(name, parseSetting(name, value));
+    }
+  }
+  const tabletCount = take("tablet_count");
+  const pivotKeys = take("pivot_keys");
+  const trimmedRowCounts = take("trimmed_row_counts");
+  const cumulativeDataWeights = take("cumulative_data_weights");
+  take("schema_mode");
+  if (!dynamic) {
+    const schema = given === undefined ? new TableSchema([], { strict: false }) : TableSchema.fromYson(given);
+    validateStaticTableSchema(schema);
+    return {
+      schema,
+      schemaMode: given === undefined ? "weak" : "strong",
+      dynamic: false,
+      settings,
+      tablets: [],
+      valueColumns: [],
+    };
+  }
+  if (given === undefined) {
+    throw new YtError('"schema" is mandatory for dynamic tables');
+  }
+  const schema = toDynamicSchema(TableSchema.fromYson(given));
+  const isSorted = schema.keyColumnCount > 0;
+  const pivots = readPivots(schema, isSorted, tabletCount, pivotKeys);
+  const base: TableState = {
+    schema,
+    schemaMode: "strong",
+    dynamic: true,
+    settings,
+    tablets: [],
+    valueColumns: schema.columns.slice(schema.keyColumnCount).map(({ name }) => name),
+    ...(isSorted ? { rowsId: input.id } : {}),
+  };
+  const presets = readPresets(isSorted, pivots.length, tabletCount, {
+    trimmedRowCounts,
+    cumulativeDataWeights,
+  });
+  const tablets = pivots.map((pivotKey, index): TabletRecord => {
+    const id = draft.newId(tabletObjectType);
+    if (!isSorted) {
+      createOrderedTablet(environment, draft, base, {
+        tabletId: id,
+        tableId: input.id,
+        trimmedRowCount: presets.trimmedRowCounts?.[index] ?? 0,
+        cumulativeDataWeight: presets.cumulativeDataWeights?.[index] ?? 0,
+      });
+    }
+    return { id, state: "unmounted", pivotKey };
+  });
+  return { ...base, tablets };
+}
+
+function parseSetting(name: string, value: YsonValue): YsonValue {
+  const setting = tableSettings.get(name);
+  assert(setting !== undefined, `${name} is a table setting`);
+  return setting.parse(value);
+}
+
+function readFlag(value: YsonValue | undefined): boolean {
+  if (value === undefined) {
+    return false;
+  }
+  const plain = bare(value);
+  if (plain === true || plain === "true") {
+    return true;
+  }
+  if (plain === false || plain === "false") {
+    return false;
+  }
+  throw new YtError('Error setting builtin attribute "dynamic"', {
+    inner: [new YtError("Cannot parse boolean value")],
+  });
+}
