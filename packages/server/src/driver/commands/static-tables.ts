@@ -40,7 +40,9 @@ function maxKeyWeightOf(config: YsonMap | undefined): number | undefined {
   }
   const weight = readInt64(value);
   if (weight <= 0n || weight > BigInt(keyWeightCap)) {
-    throw new YtError(`Validation failed at /max_key_weight: expected 0 < value <= ${keyWeightCap}, found ${weight}`);
+    throw new YtError(
+      `Validation failed at /max_key_weight: expected 0 < value <= ${keyWeightCap}, found ${weight}`,
+    );
   }
   return Number(weight);
 }
@@ -52,7 +54,8 @@ const readTableCommand = defineCommand({
   isVolatile: false,
   isHeavy: true,
   access: "read on the table and on the columns that are read",
-  summary: "Reads rows of a table; of a dynamic one those in chunks, unless `enable_dynamic_store_read` is set.",
+  summary:
+    "Reads rows of a table; of a dynamic one those in chunks, unless `enable_dynamic_store_read` is set.",
   parameters: {
     path: parameter.path,
     table_reader: optional(parameter.map),

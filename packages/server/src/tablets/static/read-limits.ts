@@ -86,7 +86,9 @@ function parseExactEnd(exact: YsonMap): ReadLimit {
   const key = exact.get("key");
   return {
     ...(rowIndex === undefined ? {} : { rowIndex: rowIndex + 1 }),
-    ...(tabletIndex === undefined ? {} : { tabletIndex: rowIndex === undefined ? tabletIndex + 1 : tabletIndex }),
+    ...(tabletIndex === undefined
+      ? {}
+      : { tabletIndex: rowIndex === undefined ? tabletIndex + 1 : tabletIndex }),
     ...(chunkIndex === undefined ? {} : { chunkIndex: chunkIndex + 1 }),
     ...(key === undefined ? {} : { cut: { key: keyOfYson(key), after: true } }),
   };
@@ -131,7 +133,9 @@ function parseBound(bound: YsonValue, side: "lower" | "upper"): KeyCut {
     side === "lower" ? { ">=": false, ">": true } : { "<": false, "<=": true };
   const after = typeof relation === "string" ? allowed[relation] : undefined;
   if (after === undefined || key === undefined) {
-    throw invalid(`Key bound of a ${side} limit must be a list of a relation, ${Object.keys(allowed).join(" or ")}, and a key`);
+    throw invalid(
+      `Key bound of a ${side} limit must be a list of a relation, ${Object.keys(allowed).join(" or ")}, and a key`,
+    );
   }
   return { key: keyOfYson(key), after };
 }

@@ -124,12 +124,16 @@ function columnsOf(path: RichPath): string[] | undefined {
     return undefined;
   }
   if (!isList(value)) {
-    throw new YtError('Attribute "columns" of a path must be a list of names', { code: "InvalidColumnFilter" });
+    throw new YtError('Attribute "columns" of a path must be a list of names', {
+      code: "InvalidColumnFilter",
+    });
   }
   return value.map((item) => {
     const name = bare(item);
     if (typeof name !== "string") {
-      throw new YtError('Attribute "columns" of a path must be a list of names', { code: "InvalidColumnFilter" });
+      throw new YtError('Attribute "columns" of a path must be a list of names', {
+        code: "InvalidColumnFilter",
+      });
     }
     return name;
   });

@@ -3,7 +3,16 @@
  * may have values of several types in one column, and columns may descend.
  * Specified in: yt/yt/client/table_client/unversioned_row.cpp (CompareRowValues), comparator.cpp.
  */
-import { Attributed, attributesOf, bare, isList, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import {
+  Attributed,
+  attributesOf,
+  bare,
+  isList,
+  Uint64,
+  type YsonMap,
+  type YsonValue,
+  YtError,
+} from "@qyt/base";
 import {
   cellKind,
   decodeCell,

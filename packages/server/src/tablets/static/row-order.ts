@@ -2,7 +2,7 @@
  * That rows come in the order of their keys.
  * Specified in: yt/yt/ytlib/table_client/schemaless_chunk_writer.cpp (ValidateSortOrder, ValidateUniqueKeys).
  */
-import { type YsonValue, Uint64, YtError } from "@qyt/base";
+import { Uint64, type YsonValue, YtError } from "@qyt/base";
 import type { EncodedRows, TableSchema } from "@qyt/schema";
 import { bytesToString } from "@qyt/yson";
 import type { RowFormat } from "../chunks/index.ts";
@@ -68,7 +68,8 @@ export class RowOrder {
   #checkWeight(key: RowKey): void {
     let weight = 1;
     for (const { value } of key) {
-      weight += value instanceof Uint8Array ? value.length : value === null ? 0 : typeof value === "boolean" ? 1 : 8;
+      weight +=
+        value instanceof Uint8Array ? value.length : value === null ? 0 : typeof value === "boolean" ? 1 : 8;
     }
     if (weight > this.#maxKeyWeight) {
       throw new YtError(`Key weight is too large: ${weight}, limit ${this.#maxKeyWeight}`, {

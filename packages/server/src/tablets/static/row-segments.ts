@@ -62,17 +62,22 @@ export function rowOfCut(
   keys: KeyColumns,
 ): number {
   const prefixLength = Math.min(cut.key.length, keys.count);
-  const isBehind = (ref: StoreRef) => (block: RowBlock, row: number): boolean => {
-    const key = keys.read(ref.format, block.bytes, block.rowStart(row), block.rowEnd(row));
-    return cut.after ? keys.comparePrefix(key, cut.key, prefixLength) > 0 : keys.compare(key, cut.key) >= 0;
-  };
+  const isBehind =
+    (ref: StoreRef) =>
+    (block: RowBlock, row: number): boolean => {
+      const key = keys.read(ref.format, block.bytes, block.rowStart(row), block.rowEnd(row));
+      return cut.after ? keys.comparePrefix(key, cut.key, prefixLength) > 0 : keys.compare(key, cut.key) >= 0;
+    };
   // The first chunk whose last row is behind the cut.
   let low = 0;
   let high = refs.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
     const ref = refs[middle];
-    if (ref === undefined || searchStore(chunks, ref, ref.rowCount - 1, ref.rowCount, isBehind(ref)) < ref.rowCount) {
+    if (
+      ref === undefined ||
+      searchStore(chunks, ref, ref.rowCount - 1, ref.rowCount, isBehind(ref)) < ref.rowCount
+    ) {
       high = middle;
     } else {
       low = middle + 1;
@@ -95,11 +100,18 @@ export function orderedSegments(
   for (const [rangeIndex, { lower, upper }] of ranges.entries()) {
     const firstTablet = lower.tabletIndex ?? 0;
     const lastTablet = upper.tabletIndex ?? tablets.length;
-    for (let tabletIndex = firstTablet; tabletIndex < tablets.length && tabletIndex <= lastTablet; tabletIndex++) {
+    for (
+      let tabletIndex = firstTablet;
+      tabletIndex < tablets.length && tabletIndex <= lastTablet;
+      tabletIndex++
+    ) {
       const tablet = tablets[tabletIndex];
       const endOfLast = upper.rowIndex ?? 0;
       const fromRow = Math.max(tablet?.fromRow ?? 0, tabletIndex === firstTablet ? (lower.rowIndex ?? 0) : 0);
-      const toRow = Math.min(tablet?.toRow ?? 0, tabletIndex === lastTablet ? endOfLast : Number.MAX_SAFE_INTEGER);
+      const toRow = Math.min(
+        tablet?.toRow ?? 0,
+        tabletIndex === lastTablet ? endOfLast : Number.MAX_SAFE_INTEGER,
+      );
       if (fromRow < toRow) {
         segments.push({ rangeIndex, tabletIndex, fromRow, toRow });
       }

@@ -5,7 +5,7 @@
  */
 import { YtError } from "@qyt/base";
 import { encodeKeyPrefix, type PhysicalType, type RowValue } from "@qyt/schema";
-import { type ChunkManager, type RowFormat, type RowSlice, type StoreSpan } from "../chunks/index.ts";
+import type { ChunkManager, RowFormat, RowSlice, StoreSpan } from "../chunks/index.ts";
 import { overlappingStores, readStores } from "../chunks/store-reader.ts";
 import { dynamicRowCount, dynamicSpan, type TabletState } from "../ordered/tablet-state.ts";
 import type { SortedRows } from "../sorted/index.ts";
@@ -20,7 +20,12 @@ import { turn } from "./turn.ts";
 
 /** A piece of a source: rows of one block, or rows of a sorted table by their values. */
 export type RowPiece =
-  | { readonly kind: "slice"; readonly slice: RowSlice; readonly rangeIndex: number; readonly tabletIndex: number }
+  | {
+      readonly kind: "slice";
+      readonly slice: RowSlice;
+      readonly rangeIndex: number;
+      readonly tabletIndex: number;
+    }
   | { readonly kind: "values"; readonly rows: readonly (readonly RowValue[])[]; readonly rangeIndex: number };
 
 export interface RowSource {
@@ -66,7 +71,11 @@ abstract class StoreSource implements RowSource {
   readonly #segments: readonly RowSegment[];
   readonly #pins: Pins;
 
-  constructor(chunks: ChunkManager, segments: readonly RowSegment[], spansOf: (segment: RowSegment) => readonly StoreSpan[]) {
+  constructor(
+    chunks: ChunkManager,
+    segments: readonly RowSegment[],
+    spansOf: (segment: RowSegment) => readonly StoreSpan[],
+  ) {
     this.#chunks = chunks;
     this.#segments = segments;
     this.#pins = new Pins(chunks);
@@ -181,9 +190,15 @@ export class SortedSource implements RowSource {
     const { keyTypes } = this.#rows;
     for (const [rangeIndex, { lower, upper }] of this.#ranges.entries()) {
       const to = upper.cut === undefined ? undefined : encodeCut(upper.cut, keyTypes);
-      let from: Buffer | undefined = lower.cut === undefined ? Buffer.alloc(0) : encodeCut(lower.cut, keyTypes);
+      let from: Buffer | undefined =
+        lower.cut === undefined ? Buffer.alloc(0) : encodeCut(lower.cut, keyTypes);
       while (from !== undefined && (to === undefined || Buffer.compare(from, to) < 0)) {
-        const found: { rows: RowValue[][]; next: Buffer | undefined } = this.#rows.scan(from, to, this.#timestamp, scanRows);
+        const found: { rows: RowValue[][]; next: Buffer | undefined } = this.#rows.scan(
+          from,
+          to,
+          this.#timestamp,
+          scanRows,
+        );
         if (found.rows.length > 0) {
           this.firstRowIndex ??= 0;
           yield { kind: "values", rows: found.rows, rangeIndex };

@@ -42,7 +42,12 @@ export function listIdsOf(state: TableState): string[] {
 export function staticChunks(environment: TableEnvironment, state: TableState): readonly StoreRef[] {
   const lists = listIdsOf(state).map((id) => environment.chunkList(id).refs);
   const [first = [], ...others] = lists;
-  return others.length === 0 ? first : layOutChunks(lists.flat().map(({ chunk }) => chunk), 0);
+  return others.length === 0
+    ? first
+    : layOutChunks(
+        lists.flat().map(({ chunk }) => chunk),
+        0,
+      );
 }
 
 /** Sums over the chunks of a static table. */
@@ -211,8 +216,13 @@ export function commitRows(
     return withRows(state, above.state);
   }
   const target = draft.tree.transactions.get(transaction)?.parentId;
-  const isNode =
-    target === undefined || draft.tree.branches.get(target, branch.id)?.kind === "created";
+  const targetBranch = target === undefined ? undefined : draft.tree.branches.get(target, branch.id);
+  if (targetBranch?.kind === "snapshot") {
+    // The transaction above has frozen the table meanwhile: what was done to it below is lost.
+    releaseRows(environment, draft, state);
+    return withRows(state, above.state);
+  }
+  const isNode = target === undefined || targetBranch?.kind === "created";
   const holder = isNode ? undefined : target;
   if (above.state.rowsHolder !== holder) {
     // The version above has no rows of its own yet.

@@ -56,7 +56,9 @@ function planStrong(
 ): WritePlan {
   const { schema } = state;
   if (append && sortedBy.length > 0) {
-    throw new YtError("Cannot append sorted data to a table with strong schema", { attributes: { path: tablePath } });
+    throw new YtError("Cannot append sorted data to a table with strong schema", {
+      attributes: { path: tablePath },
+    });
   }
   if (sortedBy.length > 0) {
     const keys = schema.columns.slice(0, schema.keyColumnCount).map(({ name }) => name);

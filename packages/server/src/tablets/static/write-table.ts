@@ -14,7 +14,7 @@ import {
 } from "@qyt/schema";
 import type { DataFormat, RichPath } from "@qyt/yson";
 import type { Draft, Node, RequestContext } from "../../cypress/index.ts";
-import { type RowFormat, type RowSlice, schemalessFormat, StaticChunkWriter } from "../chunks/index.ts";
+import { type RowFormat, type RowSlice, StaticChunkWriter, schemalessFormat } from "../chunks/index.ts";
 import { readStore } from "../chunks/store-reader.ts";
 import { attach, type TableEnvironment } from "../tables/environment.ts";
 import type { TableManager } from "../tables/manager.ts";
@@ -160,7 +160,11 @@ function putRows(environment: TableEnvironment, draft: Draft, node: Node<TableSt
   }
   const next: TableState = { ...node.state, schema: plan.schema, schemaMode: plan.schemaMode };
   if (isEmpty) {
-    draft.update(node.id, { state: replaceRows(environment, draft, node, next, undefined) }, { lock: plan.lock });
+    draft.update(
+      node.id,
+      { state: replaceRows(environment, draft, node, next, undefined) },
+      { lock: plan.lock },
+    );
     return;
   }
   const { chunk, ...prepared } = writer.finish(draft.batch);
