@@ -12,6 +12,7 @@ export const limits = {
   maxQueryNesting: 6,
   maxQueryListIndex: 1024,
   keepAliveMs: 75_000,
+  maxPullWaitMs: 3_600_000,
   // documents
   maxYsonDepth: 256,
   maxCypressYsonDepth: 128,

@@ -11,7 +11,13 @@ export {
   keyRangeFrom,
   keyRangeTo,
 } from "./key-codec.ts";
-export { consumerSchema, consumerSchemaWithoutMeta, producerSchema } from "./queue-schemas.ts";
+export {
+  consumerSchema,
+  consumerSchemaWithoutMeta,
+  multiConsumerSchema,
+  multiConsumerSchemaWithoutMeta,
+  producerSchema,
+} from "./queue-schemas.ts";
 export * from "./rows/index.ts";
 export { type AlterOptions, checkAlter } from "./schema-alter.ts";
 export {

@@ -23,6 +23,17 @@ export const consumerSchema = new TableSchema([...consumerColumns, column("meta"
 /** The older form, still recognised everywhere; nothing is written to `meta` then. */
 export const consumerSchemaWithoutMeta = new TableSchema(consumerColumns, { uniqueKeys: true });
 
+/** A table of several consumers, each with a name and offsets of its own. */
+export const multiConsumerSchema = new TableSchema(
+  [column("queue_consumer_name", "string", key), ...consumerColumns, column("meta", "any")],
+  { uniqueKeys: true },
+);
+
+export const multiConsumerSchemaWithoutMeta = new TableSchema(
+  [column("queue_consumer_name", "string", key), ...consumerColumns],
+  { uniqueKeys: true },
+);
+
 /** The producer table that `create` with type `queue_producer` makes. */
 export const producerSchema = new TableSchema(
   [

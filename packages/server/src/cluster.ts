@@ -22,6 +22,7 @@ import { allCommands, CommandDriver, type Services } from "./driver/index.ts";
 import { type HttpServer, type HttpServerOptions, startHttpServer } from "./http/index.ts";
 import {
   LocalRegistrationTable,
+  PullWaits,
   type QueueServices,
   RemoteRegistrationTable,
   registrationTablePath,
@@ -97,6 +98,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       lookup: (name) => clusterEntry(cypress, name),
     });
     closers.push(() => clusters.close());
+    const waits = new PullWaits(clock);
     const queues: QueueServices = {
       clusterName: options.name,
       clusters,
@@ -106,6 +108,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
         options.registrationsCluster === options.name
           ? new LocalRegistrationTable(tables, transactions)
           : new RemoteRegistrationTable(clusters, options.registrationsCluster),
+      waits,
       view: () => cypress.view(),
     };
     let driver: CommandDriver;
@@ -144,6 +147,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       address,
       services,
       async close(graceMs) {
+        waits.close();
         await server?.close(graceMs);
         await closeAll(closers);
       },

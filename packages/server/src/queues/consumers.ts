@@ -6,14 +6,30 @@
  */
 import { toYtError, YtError } from "@qyt/base";
 import type { RichPath } from "@qyt/yson";
-import type { DynamicTable, TabletTransaction } from "../tablets/index.ts";
-import { consumerHasMeta } from "./consumer-schemas.ts";
-import { inTransaction, type QueueContext, type QueueServices } from "./context.ts";
-import { checkOldOffset, metaOf, type OffsetChange, type OffsetMeta, readOffset, writeOffset } from "./offsets.ts";
+import type { TabletTransaction } from "../tablets/index.ts";
+import { type ConsumerTable, consumerTable } from "./consumer-schemas.ts";
+import { type ChangeOptions, inTransaction, type QueueContext, type QueueServices } from "./context.ts";
+import {
+  checkOldOffset,
+  metaOf,
+  type OffsetChange,
+  type OffsetMeta,
+  readOffset,
+  writeOffset,
+} from "./offsets.ts";
+import { checkPermission, permittedTable } from "./permissions.ts";
 import { readRowInfos } from "./queue-rows.ts";
-import { clusterOf, formatReference, type Reference, requireKnownCluster, resolveReference } from "./references.ts";
+import {
+  clusterOf,
+  consumerNameOf,
+  formatReference,
+  type Reference,
+  requireKnownCluster,
+  resolveConsumer,
+  resolveReference,
+} from "./references.ts";
 
-export interface AdvanceParameters {
+export interface AdvanceParameters extends ChangeOptions {
   readonly consumerPath: RichPath;
   readonly queuePath: RichPath;
   readonly partitionIndex: bigint;
@@ -21,7 +37,6 @@ export interface AdvanceParameters {
   readonly newOffset: bigint;
   /** Writes the consumer's row directly: no registration needed, the queue need not exist, no meta. */
   readonly clientSide: boolean;
-  readonly transactionId: string | undefined;
 }
 
 /** Sets the offset of one partition. In the caller's transaction it takes effect at its commit. */
@@ -32,7 +47,7 @@ export async function advanceQueueConsumer(
 ): Promise<void> {
   requireNotNegative("offset", parameters.newOffset);
   requireNotNegative("partition index", parameters.partitionIndex);
-  await inTransaction(services, context, parameters.transactionId, (transaction) =>
+  await inTransaction(services, context, parameters, (transaction) =>
     parameters.clientSide
       ? advanceClientSide(services, context, transaction, parameters)
       : advanceServerSide(services, context, transaction, parameters),
@@ -45,8 +60,11 @@ function advanceClientSide(
   transaction: TabletTransaction,
   parameters: AdvanceParameters,
 ): void {
-  const consumer = services.tables.dynamicTable(context, parameters.consumerPath, { permission: "write" });
-  consumerHasMeta(consumer.schema, consumer.path);
+  const table = permittedTable(services, context, parameters.consumerPath, "write");
+  if (parameters.oldOffset !== undefined) {
+    checkPermission(table, context, "read");
+  }
+  const consumer = consumerTable(table, consumerNameOf(parameters.consumerPath));
   const change = changeOf(parameters, {
     cluster: clusterOf(parameters.queuePath) ?? services.clusterName,
     path: parameters.queuePath.path,
@@ -61,11 +79,11 @@ async function advanceServerSide(
   transaction: TabletTransaction,
   parameters: AdvanceParameters,
 ): Promise<void> {
-  const consumer = services.tables.dynamicTable(context, parameters.consumerPath, { permission: "read" });
+  const table = permittedTable(services, context, parameters.consumerPath, "read");
   const queue = await requireRegistration(services, context, parameters.consumerPath, parameters.queuePath);
   requireKnownCluster(services, queue.cluster, parameters.queuePath);
-  consumerHasMeta(consumer.schema, consumer.path);
-  services.tables.dynamicTable(context, parameters.consumerPath, { permission: "write" });
+  const consumer = consumerTable(table, consumerNameOf(parameters.consumerPath));
+  checkPermission(table, context, "write");
   const change = changeOf(parameters, queue);
   checkOldOffset(transaction, consumer, change);
   writeOffset(transaction, consumer, change, await metaAt(services, context, change));
@@ -102,7 +120,7 @@ export async function requireRegistration(
   consumerPath: RichPath,
   queuePath: RichPath,
 ): Promise<Reference> {
-  const consumer = await resolveReference(services, context, consumerPath, "strict");
+  const consumer = await resolveConsumer(services, context, consumerPath, "strict");
   const queue = await resolveQueue(services, context, queuePath);
   if ((await services.registrations.find(queue, consumer)) === undefined) {
     throw new YtError(
@@ -117,7 +135,11 @@ export async function requireRegistration(
 }
 
 /** Both texts are looked for by tests of the real system's two generations. */
-async function resolveQueue(services: QueueServices, context: QueueContext, path: RichPath): Promise<Reference> {
+async function resolveQueue(
+  services: QueueServices,
+  context: QueueContext,
+  path: RichPath,
+): Promise<Reference> {
   try {
     return await resolveReference(services, context, path, "strict");
   } catch (thrown) {
@@ -129,11 +151,10 @@ async function resolveQueue(services: QueueServices, context: QueueContext, path
 export function storedOffset(
   services: QueueServices,
   context: QueueContext,
-  consumer: DynamicTable,
+  consumer: ConsumerTable,
   queue: Reference,
   partitionIndex: bigint,
 ): bigint {
-  consumerHasMeta(consumer.schema, consumer.path);
   const transaction = services.transactions.begin({ user: context.user });
   try {
     return readOffset(transaction, consumer, queue, partitionIndex).offset;

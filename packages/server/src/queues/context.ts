@@ -1,7 +1,9 @@
 /** What the queue commands work with, and who asks. */
-import type { View } from "../cypress/index.ts";
+
 import type { ClusterDirectory } from "../clusters/index.ts";
+import type { View } from "../cypress/index.ts";
 import type { TableManager, TabletTransaction, TabletTransactions } from "../tablets/index.ts";
+import type { PullWaits } from "./pull-waits.ts";
 import type { RegistrationTable } from "./registration-table.ts";
 
 export interface QueueServices {
@@ -10,6 +12,7 @@ export interface QueueServices {
   readonly tables: TableManager;
   readonly transactions: TabletTransactions;
   readonly registrations: RegistrationTable;
+  readonly waits: PullWaits;
   /** The committed tree, for permission checks. */
   readonly view: () => View;
 }
@@ -19,17 +22,27 @@ export interface QueueContext {
   readonly signal?: AbortSignal;
 }
 
+/** Which transaction a change is made in. */
+export interface ChangeOptions {
+  /** The caller's tablet transaction. Absent: an own one, committed before the answer. */
+  readonly transactionId: string | undefined;
+  /** Of an own transaction. Default: `full`, `sync`. */
+  readonly atomicity?: "full" | "none";
+  readonly durability?: "sync" | "async";
+}
+
 /** The caller's tablet transaction, or an own one that is committed before the answer. */
 export async function inTransaction<T>(
   services: QueueServices,
   context: QueueContext,
-  transactionId: string | undefined,
+  options: ChangeOptions,
   work: (transaction: TabletTransaction) => T | Promise<T>,
 ): Promise<T> {
-  if (transactionId !== undefined) {
-    return work(services.transactions.get(transactionId));
+  if (options.transactionId !== undefined) {
+    return work(services.transactions.get(options.transactionId));
   }
-  const transaction = services.transactions.begin({ user: context.user });
+  const { atomicity = "full", durability = "sync" } = options;
+  const transaction = services.transactions.begin({ user: context.user, atomicity, durability });
   try {
     const result = await work(transaction);
     await transaction.commit();

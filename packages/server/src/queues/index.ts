@@ -1,6 +1,6 @@
 /** The door of the queue room. */
 export { type AdvanceParameters, advanceQueueConsumer } from "./consumers.ts";
-export type { QueueContext, QueueServices } from "./context.ts";
+export type { ChangeOptions, QueueContext, QueueServices } from "./context.ts";
 export {
   createProducerSession,
   type PushParameters,
@@ -11,18 +11,21 @@ export {
   type SessionParameters,
   type SessionState,
 } from "./producers.ts";
+export { PullWaits, type Wait } from "./pull-waits.ts";
 export {
   defaultMaxDataWeight,
   defaultMaxRowCount,
   type PullLimits,
   type PullResult,
+  type PullSummary,
   pullQueue,
   pullQueueConsumer,
 } from "./pulls.ts";
-export { formatReference, type Reference } from "./references.ts";
+export { type ConsumerReference, formatReference, type Reference } from "./references.ts";
 export {
   LocalRegistrationTable,
   type Registration,
+  type RegistrationFilter,
   type RegistrationTable,
   RemoteRegistrationTable,
   registrationTablePath,

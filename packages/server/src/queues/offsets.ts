@@ -7,24 +7,22 @@
 import { isMap, mapOf, Uint64, YtError } from "@qyt/base";
 import { type RowValue, YsonAny } from "@qyt/schema";
 import { parseYson, stringToBytes, writeYson } from "@qyt/yson";
-import type { DynamicTable, TabletTransaction } from "../tablets/index.ts";
-import { consumerHasMeta } from "./consumer-schemas.ts";
+import type { TabletTransaction } from "../tablets/index.ts";
+import type { ConsumerTable } from "./consumer-schemas.ts";
 import type { QueueRowInfo } from "./queue-rows.ts";
 import type { Reference } from "./references.ts";
-
-const offsetColumn = 3;
-const metaColumn = 4;
 
 /** The stored offset of a partition: the first row not yet processed. No row means 0. */
 export function readOffset(
   transaction: TabletTransaction,
-  consumer: DynamicTable,
+  consumer: ConsumerTable,
   queue: Reference,
   partitionIndex: bigint,
 ): { readonly offset: bigint; readonly meta: RowValue } {
-  const [row] = transaction.lookup(consumer, [keyOf(queue, partitionIndex)]);
-  const offset = row?.[offsetColumn];
-  return { offset: typeof offset === "bigint" ? offset : 0n, meta: row?.[metaColumn] ?? null };
+  const key = keyOf(consumer, queue, partitionIndex);
+  const [row] = transaction.lookup(consumer.table, [key]);
+  const offset = row?.[key.length];
+  return { offset: typeof offset === "bigint" ? offset : 0n, meta: row?.[key.length + 1] ?? null };
 }
 
 export interface OffsetChange {
@@ -38,7 +36,7 @@ export interface OffsetChange {
 /** @throws YtError 3100 when the stored offset is another one than expected */
 export function checkOldOffset(
   transaction: TabletTransaction,
-  consumer: DynamicTable,
+  consumer: ConsumerTable,
   change: OffsetChange,
 ): void {
   if (change.oldOffset === undefined) {
@@ -47,15 +45,16 @@ export function checkOldOffset(
   const { offset: current, meta } = readOffset(transaction, consumer, change.queue, change.partitionIndex);
   if (current !== change.oldOffset) {
     throw new YtError(
-      `Offset conflict at partition ${change.partitionIndex} of consumer ${consumer.path}: expected offset ${change.oldOffset}, found offset ${current}`,
+      `Offset conflict at partition ${change.partitionIndex} of consumer ${consumer.table.path}: expected offset ${change.oldOffset}, found offset ${current}`,
       {
         code: "ConsumerOffsetConflict",
         attributes: {
           partition: change.partitionIndex,
-          consumer: consumer.path,
+          consumer: consumer.table.path,
           expected_offset: change.oldOffset,
           current_offset: current,
           current_offset_timestamp: timestampOf(meta),
+          ...(consumer.name === undefined ? {} : { queue_consumer_name: consumer.name }),
         },
       },
     );
@@ -65,15 +64,15 @@ export function checkOldOffset(
 /** Writes the offset; `meta` too where the table has it, also when it is null, so that no stale value stays. */
 export function writeOffset(
   transaction: TabletTransaction,
-  consumer: DynamicTable,
+  consumer: ConsumerTable,
   change: OffsetChange,
   meta: OffsetMeta | undefined,
 ): void {
-  const row: RowValue[] = [...keyOf(change.queue, change.partitionIndex), change.newOffset];
-  if (consumerHasMeta(consumer.schema, consumer.path)) {
+  const row: RowValue[] = [...keyOf(consumer, change.queue, change.partitionIndex), change.newOffset];
+  if (consumer.hasMeta) {
     row.push(meta === undefined ? null : encodeMeta(meta));
   }
-  transaction.writeRow(consumer, row);
+  transaction.writeRow(consumer.table, row);
 }
 
 /** What a consumer row says of the queue's rows at its offset. */
@@ -111,8 +110,9 @@ function timestampOf(meta: RowValue): Uint64 | null {
   return timestamp ?? null;
 }
 
-function keyOf(queue: Reference, partitionIndex: bigint): RowValue[] {
-  return [stringToBytes(queue.cluster), stringToBytes(queue.path), partitionIndex];
+function keyOf(consumer: ConsumerTable, queue: Reference, partitionIndex: bigint): RowValue[] {
+  const key: RowValue[] = [stringToBytes(queue.cluster), stringToBytes(queue.path), partitionIndex];
+  return consumer.name === undefined ? key : [stringToBytes(consumer.name), ...key];
 }
 
 function decodeOffsetTimestamp(meta: YsonAny): Uint64 | undefined {

@@ -12,7 +12,9 @@ import { isMap, mapOf, toYtError, type YsonValue, YtError } from "@qyt/base";
 import { type EncodedRows, producerSchema, type RowValue, YsonAny } from "@qyt/schema";
 import { parseYson, type RichPath, stringToBytes, writeYson } from "@qyt/yson";
 import type { DynamicTable, TabletTransaction } from "../tablets/index.ts";
-import { inTransaction, type QueueContext, type QueueServices } from "./context.ts";
+import { type ChangeOptions, inTransaction, type QueueContext, type QueueServices } from "./context.ts";
+import { checkPermission, permittedTable } from "./permissions.ts";
+import { requireLocalCluster } from "./references.ts";
 import { numberRows } from "./sequence-numbers.ts";
 
 export interface SessionParameters {
@@ -35,6 +37,8 @@ interface StoredSession {
   readonly systemMeta: YsonAny | null;
 }
 
+const ownTransaction: ChangeOptions = { transactionId: undefined };
+
 const column = { sequenceNumber: 3, epoch: 4, userMeta: 5, systemMeta: 6 } as const;
 
 /** Opens a session, or takes it over: the epoch grows and older writers are fenced out. */
@@ -46,21 +50,25 @@ export async function createProducerSession(
     readonly mutationId: string | undefined;
   },
 ): Promise<SessionState> {
-  const producer = producerTable(services, context, parameters.producerPath);
+  const producer = producerTable(services, context, parameters);
   const key = sessionKey(services, parameters);
-  return inTransaction(services, context, undefined, (transaction) => {
+  return inTransaction(services, context, ownTransaction, (transaction) => {
     const stored = readSession(transaction, producer, key);
-    if (stored !== undefined && parameters.mutationId !== undefined && mutationOf(stored) === parameters.mutationId) {
+    if (
+      stored !== undefined &&
+      parameters.mutationId !== undefined &&
+      mutationOf(stored) === parameters.mutationId
+    ) {
       return stateOf(stored);
     }
     const next: StoredSession = {
       sequenceNumber: stored?.sequenceNumber ?? -1n,
       epoch: stored === undefined ? 0n : stored.epoch + 1n,
-      userMeta: parameters.userMeta === undefined ? (stored?.userMeta ?? null) : encodeAny(parameters.userMeta),
+      userMeta:
+        parameters.userMeta === undefined ? (stored?.userMeta ?? null) : encodeAny(parameters.userMeta),
+      // A call without an id takes the session over from the mutation that had it: nobody may repeat that.
       systemMeta:
-        parameters.mutationId === undefined
-          ? (stored?.systemMeta ?? null)
-          : encodeAny(mapOf({ mutation_id: parameters.mutationId })),
+        parameters.mutationId === undefined ? null : encodeAny(mapOf({ mutation_id: parameters.mutationId })),
     };
     writeSession(transaction, producer, key, next);
     return stateOf(next);
@@ -73,19 +81,18 @@ export async function removeProducerSession(
   context: QueueContext,
   parameters: SessionParameters,
 ): Promise<void> {
-  const producer = producerTable(services, context, parameters.producerPath);
-  await inTransaction(services, context, undefined, (transaction) => {
+  const producer = producerTable(services, context, parameters);
+  await inTransaction(services, context, ownTransaction, (transaction) => {
     transaction.deleteKey(producer, sessionKey(services, parameters));
   });
 }
 
-export interface PushParameters extends SessionParameters {
+export interface PushParameters extends SessionParameters, ChangeOptions {
   readonly epoch: bigint;
   /** Number of the first row; the following ones count up. */
   readonly sequenceNumber: bigint | undefined;
   readonly userMeta: YsonValue | undefined;
   readonly requireSyncReplica: boolean;
-  readonly transactionId: string | undefined;
 }
 
 export interface PushResult {
@@ -99,6 +106,7 @@ export function pushTables(
   context: QueueContext,
   parameters: Pick<PushParameters, "producerPath" | "queuePath">,
 ): { readonly queue: DynamicTable; readonly producer: DynamicTable } {
+  requireThisCluster(services, parameters);
   const queue = validTable(services, context, parameters.queuePath, "queue");
   if (queue.sorted) {
     throw new YtError(`Queue ${queue.path} must be an ordered table`);
@@ -107,8 +115,8 @@ export function pushTables(
   if (!producer.sorted) {
     throw new YtError(`Producer ${producer.path} must be a sorted table`);
   }
-  producer.check(context.user, "write");
-  queue.check(context.user, "write");
+  checkPermission(producer, context, "write");
+  checkPermission(queue, context, "write");
   requireProducerSchema(producer);
   return { queue, producer };
 }
@@ -122,7 +130,7 @@ export async function pushQueueProducer(
   rows: EncodedRows,
 ): Promise<PushResult> {
   const key = sessionKey(services, parameters);
-  return inTransaction(services, context, parameters.transactionId, (transaction) => {
+  return inTransaction(services, context, parameters, (transaction) => {
     const stored = readSession(transaction, tables.producer, key);
     if (stored === undefined) {
       throw new YtError(`Unknown queue producer session "${parameters.sessionId}"`, {
@@ -180,22 +188,43 @@ function validTable(
   }
 }
 
-function producerTable(services: QueueServices, context: QueueContext, path: RichPath): DynamicTable {
-  const producer = services.tables.dynamicTable(context, path, { permission: "write" });
+function producerTable(
+  services: QueueServices,
+  context: QueueContext,
+  parameters: Pick<SessionParameters, "producerPath" | "queuePath">,
+): DynamicTable {
+  requireThisCluster(services, parameters);
+  const producer = permittedTable(services, context, parameters.producerPath, "write");
   requireProducerSchema(producer);
   return producer;
+}
+
+/** Rows and session change in one transaction, so producer and queue are where the transaction is. */
+function requireThisCluster(
+  services: QueueServices,
+  parameters: Pick<SessionParameters, "producerPath" | "queuePath">,
+): void {
+  const instead =
+    "send create_queue_producer_session, push_queue_producer and remove_queue_producer_session to the cluster of the queue, with a producer there";
+  requireLocalCluster(services, parameters.queuePath, instead);
+  requireLocalCluster(services, parameters.producerPath, instead);
 }
 
 function requireProducerSchema(producer: DynamicTable): void {
   if (!producer.schema.equals(producerSchema)) {
     throw new YtError(`Table ${producer.path} does not have the schema of a queue producer`, {
-      attributes: mapOf({ expected_schema: producerSchema.toYson(), actual_schema: producer.schema.toYson() }),
+      attributes: mapOf({
+        expected_schema: producerSchema.toYson(),
+        actual_schema: producer.schema.toYson(),
+      }),
     });
   }
 }
 
 function sessionKey(services: QueueServices, parameters: SessionParameters): RowValue[] {
-  return [services.clusterName, parameters.queuePath.path, parameters.sessionId].map((text) => stringToBytes(text));
+  return [services.clusterName, parameters.queuePath.path, parameters.sessionId].map((text) =>
+    stringToBytes(text),
+  );
 }
 
 function readSession(

@@ -2,15 +2,17 @@
  * `pull_queue` and `pull_queue_consumer`: portions of rows of one partition.
  *
  * Specified in: yt/yt/ytlib/api/native/client_dynamic_tables_impl.cpp (DoPullQueueImpl), FetchTableRows
- * of yt/yt/server/node/tablet_node/query_service.cpp.
+ * of yt/yt/server/node/tablet_node/query_service.cpp. Waiting for rows is an addition.
  */
-import { withAttributes, YtError } from "@qyt/base";
+import { YtError } from "@qyt/base";
 import type { DataFormat, RichPath } from "@qyt/yson";
-import { onCluster } from "../clusters/index.ts";
 import { type DynamicTable, type RowSlice, SliceWriter } from "../tablets/index.ts";
+import { consumerTable } from "./consumer-schemas.ts";
 import { requireRegistration, storedOffset } from "./consumers.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
-import { type Reference, requireKnownCluster } from "./references.ts";
+import { checkPermission, permittedTable } from "./permissions.ts";
+import { consumerNameOf, requireKnownCluster, requireLocalCluster } from "./references.ts";
+import { pullRemote } from "./remote-pulls.ts";
 
 export const defaultMaxRowCount = 1000n;
 /** In bytes of data weight. */
@@ -22,12 +24,22 @@ export interface PullLimits {
   readonly maxDataWeight: bigint;
   readonly dataWeightPerRowHint: bigint | undefined;
   readonly replicaConsistency: "none" | "sync";
+  /** How long to wait for a row when there is none, in milliseconds; 0: not at all. */
+  readonly waitTimeoutMs: number;
+}
+
+/** What is told about a portion beside its rows. */
+export interface PullSummary {
+  /** Index of the first row returned, or the asked offset when there is none. */
+  readonly startOffset: bigint;
+  /** How many rows from the asked offset on are gone, trimmed. */
+  readonly skippedRowCount: bigint;
 }
 
 export interface PullResult {
   readonly chunks: AsyncIterable<Buffer>;
-  /** Index of the first row returned, or the asked offset when there is none. Known once reading began. */
-  readonly startOffset: () => bigint;
+  /** Known once reading began. */
+  readonly summary: () => PullSummary;
 }
 
 export type PullQueueParameters = PullLimits & {
@@ -36,16 +48,22 @@ export type PullQueueParameters = PullLimits & {
   readonly format: DataFormat;
 };
 
-/** Rows of a queue of this cluster; the cluster attribute of the path is ignored, as in the real system. */
+/** Rows of a queue of this cluster. */
 export async function pullQueue(
   services: QueueServices,
   context: QueueContext,
   parameters: PullQueueParameters,
 ): Promise<PullResult> {
+  requireLocalCluster(
+    services,
+    parameters.queuePath,
+    "read the queue with pull_queue_consumer through a registered consumer, or send pull_queue to its cluster",
+  );
   checkLimits(parameters, parameters.offset, parameters.queuePath.path);
-  const table = queueTable(services, context, parameters.queuePath);
-  table.check(context.user, "read");
-  return pullLocal(table, parameters, parameters.offset);
+  const table = services.tables.dynamicTable(context, parameters.queuePath);
+  requireOrdered(table);
+  checkPermission(table, context, "read");
+  return pullLocal(services, context, table, parameters, parameters.offset);
 }
 
 export type PullQueueConsumerParameters = PullLimits & {
@@ -62,46 +80,96 @@ export async function pullQueueConsumer(
   context: QueueContext,
   parameters: PullQueueConsumerParameters,
 ): Promise<PullResult> {
-  const consumer = services.tables.dynamicTable(context, parameters.consumerPath, { permission: "read" });
-  const queue = await requireRegistration(services, context, parameters.consumerPath, parameters.queuePath);
-  requireKnownCluster(services, queue.cluster, parameters.queuePath);
+  const { consumerPath, queuePath } = parameters;
+  const table = permittedTable(services, context, consumerPath, "read");
+  const queue = await requireRegistration(services, context, consumerPath, queuePath);
+  requireKnownCluster(services, queue.cluster, queuePath);
   const offset =
-    parameters.offset ?? storedOffset(services, context, consumer, queue, BigInt(parameters.partitionIndex));
-  checkLimits(parameters, offset, parameters.queuePath.path);
-  if (services.clusters.isLocal(queue.cluster)) {
-    return pullLocal(services.tables.dynamicTable(context, queue.path), parameters, offset);
+    parameters.offset ??
+    storedOffset(
+      services,
+      context,
+      consumerTable(table, consumerNameOf(consumerPath)),
+      queue,
+      BigInt(parameters.partitionIndex),
+    );
+  checkLimits(parameters, offset, queuePath.path);
+  if (!services.clusters.isLocal(queue.cluster)) {
+    return pullRemote(services, context, queue, parameters, offset);
   }
-  return pullRemote(services, context, queue, parameters, offset);
+  const queueTable = services.tables.dynamicTable(context, queue.path);
+  requireOrdered(queueTable);
+  return pullLocal(services, context, queueTable, parameters, offset);
 }
 
-function queueTable(services: QueueServices, context: QueueContext, path: RichPath): DynamicTable {
-  return services.tables.dynamicTable(context, path);
-}
-
-function pullLocal(
-  table: DynamicTable,
-  parameters: PullLimits & { readonly format: DataFormat },
-  offset: bigint,
-): PullResult {
+function requireOrdered(table: DynamicTable): void {
   if (table.sorted) {
     throw new YtError(`Table ${table.path} is not ordered`, { attributes: { path: table.path } });
   }
+}
+
+async function pullLocal(
+  services: QueueServices,
+  context: QueueContext,
+  table: DynamicTable,
+  parameters: PullLimits & { readonly format: DataFormat },
+  asked: bigint,
+): Promise<PullResult> {
+  const offset = toRowIndex(asked);
+  if (parameters.waitTimeoutMs > 0) {
+    await waitForRow(services, context, table, parameters, offset);
+  }
   const tablet = table.readableTablet(parameters.partitionIndex);
   const writer = new SliceWriter(parameters.format, table.schema, table.querySchema, { isSchemaful: true });
-  let start = offset;
-  let isFirst = true;
+  let start: number | undefined;
   const onSlice = (slice: RowSlice): void => {
-    if (isFirst) {
-      start = BigInt(slice.block.firstRowIndex + slice.from);
-      isFirst = false;
-    }
+    start ??= slice.block.firstRowIndex + slice.from;
   };
-  const slices = tablet.read(toRowIndex(offset), {
+  const slices = tablet.read(offset, {
     maxRowCount: rowLimit(parameters),
     maxDataWeight: toRowIndex(parameters.maxDataWeight),
     stopAtStoreEnd: true,
   });
-  return { chunks: encode(slices, writer, parameters.partitionIndex, onSlice), startOffset: () => start };
+  return {
+    chunks: encode(slices, writer, parameters.partitionIndex, onSlice),
+    summary: () => ({
+      startOffset: start === undefined ? asked : BigInt(start),
+      skippedRowCount: BigInt(Math.max(0, (start ?? tablet.visible.trimmedRowCount) - offset)),
+    }),
+  };
+}
+
+/** Waits until there is a row at the offset or after, or for as long as the caller wants. */
+async function waitForRow(
+  services: QueueServices,
+  context: QueueContext,
+  table: DynamicTable,
+  limits: PullLimits,
+  offset: number,
+): Promise<void> {
+  const wait = services.waits.begin(limits.waitTimeoutMs, context.signal);
+  try {
+    for (;;) {
+      // Looked up anew: meanwhile it may be unmounted, which is an error, or another one.
+      const tablet = table.readableTablet(limits.partitionIndex);
+      const { totalRowCount, trimmedRowCount } = tablet.visible;
+      const wanted = Math.max(offset, trimmedRowCount);
+      if (wanted < totalRowCount || wait.signal.aborted) {
+        return;
+      }
+      await tablet.waitForRows(wanted, wait.signal).catch(onlyWhenAborted(wait.signal));
+    }
+  } finally {
+    wait.end();
+  }
+}
+
+function onlyWhenAborted(signal: AbortSignal): (thrown: unknown) => void {
+  return (thrown) => {
+    if (!signal.aborted) {
+      throw thrown;
+    }
+  };
 }
 
 /** A chunk is sent when so many bytes wait: large enough to be cheap, small enough to keep memory low. */
@@ -126,51 +194,6 @@ async function* encode(
   }
 }
 
-/** The other cluster reads its queue and sends the rows in the asked format; they pass through as bytes. */
-function pullRemote(
-  services: QueueServices,
-  context: QueueContext,
-  queue: Reference,
-  parameters: PullQueueConsumerParameters,
-  offset: bigint,
-): PullResult {
-  const client = services.clusters.client(queue.cluster, context.user);
-  if (client === undefined) {
-    throw new YtError(`Queue cluster "${queue.cluster}" was not found for path ${parameters.queuePath.path}`);
-  }
-  const chunks = client.streamRows(
-    "pull_queue",
-    {
-      queue_path: queue.path,
-      partition_index: BigInt(parameters.partitionIndex),
-      offset,
-      max_row_count: parameters.maxRowCount,
-      max_data_weight: parameters.maxDataWeight,
-      data_weight_per_row_hint: parameters.dataWeightPerRowHint,
-      replica_consistency: parameters.replicaConsistency,
-      output_format: withAttributes(parameters.format.name, parameters.format.attributes),
-    },
-    context.signal === undefined ? {} : { signal: context.signal },
-  );
-  return { chunks: named(queue.cluster, chunks), startOffset: () => offset };
-}
-
-/** Errors of the stream say which cluster they come from. */
-async function* named(cluster: string, chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
-  const iterator = chunks[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const next = await onCluster(cluster, () => iterator.next());
-      if (next.done === true) {
-        return;
-      }
-      yield next.value;
-    }
-  } finally {
-    await iterator.return?.();
-  }
-}
-
 function checkLimits(limits: PullLimits, offset: bigint, path: string): void {
   if (offset < 0n) {
     throw new YtError(`Cannot read table ${path} at a negative offset ${offset}`);
@@ -188,11 +211,13 @@ function checkLimits(limits: PullLimits, offset: bigint, path: string): void {
 
 /** The row limit, lowered by the hint how much a row weighs; never below 1. */
 function rowLimit(limits: PullLimits): number {
-  const hinted =
-    limits.dataWeightPerRowHint === undefined
-      ? limits.maxRowCount
-      : limits.maxDataWeight / limits.dataWeightPerRowHint;
-  const limit = hinted < limits.maxRowCount ? hinted : limits.maxRowCount;
+  let limit = limits.maxRowCount;
+  if (limits.dataWeightPerRowHint !== undefined) {
+    const hinted = limits.maxDataWeight / limits.dataWeightPerRowHint;
+    if (hinted < limit) {
+      limit = hinted;
+    }
+  }
   return toRowIndex(limit < 1n ? 1n : limit);
 }
 

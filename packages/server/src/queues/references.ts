@@ -4,7 +4,7 @@
  * Specified in: yt/yt/ytlib/queue_client/registration_manager_base.cpp. Links are always resolved, as
  * the integration tests of the real system expect.
  */
-import { toYtError, YtError } from "@qyt/base";
+import { bare, toYtError, YtError } from "@qyt/base";
 import type { RichPath } from "@qyt/yson";
 import { normalizeClusterName, onCluster } from "../clusters/index.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
@@ -15,9 +15,17 @@ export interface Reference {
   readonly path: string;
 }
 
+/** A consumer; with a name, one of several that share a table. */
+export interface ConsumerReference extends Reference {
+  readonly name?: string;
+}
+
 /** `pythia://tmp/q`. */
-export function formatReference(reference: Reference): string {
-  return `${reference.cluster}:${reference.path}`;
+export function formatReference(reference: ConsumerReference): string {
+  const text = `${reference.cluster}:${reference.path}`;
+  return reference.name === undefined
+    ? text
+    : `<queue_consumer_name=${JSON.stringify(reference.name)}>${text}`;
 }
 
 export function clusterOf(path: RichPath): string | undefined {
@@ -25,9 +33,33 @@ export function clusterOf(path: RichPath): string | undefined {
   return typeof cluster === "string" && cluster !== "" ? normalizeClusterName(cluster) : undefined;
 }
 
+/** The attribute that tells consumers of one table apart. @throws YtError when it is no text */
+export function consumerNameOf(path: RichPath): string | undefined {
+  const name = bare(path.attributes.get("queue_consumer_name") ?? null);
+  if (name === null) {
+    return undefined;
+  }
+  if (typeof name !== "string" || name === "") {
+    throw new YtError(`Attribute "queue_consumer_name" of path ${path.path} must be a non-empty string`);
+  }
+  return name;
+}
+
+/** `resolveReference` for the path of a consumer. */
+export async function resolveConsumer(
+  services: QueueServices,
+  context: QueueContext,
+  path: RichPath,
+  mode: "strict" | "lenient",
+): Promise<ConsumerReference> {
+  const name = consumerNameOf(path);
+  const reference = await resolveReference(services, context, path, mode);
+  return name === undefined ? reference : { ...reference, name };
+}
+
 /**
  * The stored reference of a path. The table is looked for on the cluster of the path if that cluster is
- * known, otherwise here; links lead to the real table.
+ * known, otherwise here; links lead to the real table. Needs no right on the table.
  * `strict`: a table that cannot be found is an error. Otherwise the text is taken as it is.
  */
 export async function resolveReference(
@@ -45,14 +77,22 @@ export async function resolveReference(
     if (mode === "strict") {
       throw new YtError(
         `Failed to get table mount info to perform registration manager resolutions for object "${path.path}"`,
-        { code: error.code, inner: [error], attributes: { path: path.path, cluster: cluster ?? services.clusterName } },
+        {
+          code: error.code,
+          inner: [error],
+          attributes: { path: path.path, cluster: cluster ?? services.clusterName },
+        },
       );
     }
-    if (!error.has("ResolveError")) {
+    if (!isMissingTable(error)) {
       throw error;
     }
   }
   return { cluster: cluster ?? services.clusterName, path: realPath };
+}
+
+function isMissingTable(error: YtError): boolean {
+  return error.has("ResolveError") || error.has("InvalidObjectType");
 }
 
 /** Whether the table is looked for on this cluster: also when the named cluster is not known. */
@@ -69,7 +109,8 @@ async function realPathOf(
   if (isServedHere(services, cluster) || cluster === undefined) {
     return services.tables.find({ user: context.user }, path).path;
   }
-  const client = services.clusters.client(cluster, context.user);
+  // Where a link leads is told without a right on its target, here and there; so not in the user's name.
+  const client = services.clusters.client(cluster, "root");
   if (client === undefined) {
     return services.tables.find({ user: context.user }, path).path;
   }
@@ -86,5 +127,20 @@ export function requireKnownCluster(services: QueueServices, cluster: string, pa
     throw new YtError(`Queue cluster "${cluster}" was not found for path ${path.path}`, {
       attributes: { cluster, path: path.path },
     });
+  }
+}
+
+/**
+ * Refuses a path on another cluster where a command only works here. The real system takes the table of
+ * the same path on this cluster then, and says nothing.
+ * @param instead what to do
+ */
+export function requireLocalCluster(services: QueueServices, path: RichPath, instead: string): void {
+  const cluster = clusterOf(path);
+  if (!services.clusters.isLocal(cluster)) {
+    throw new YtError(
+      `Path ${path.path} names cluster "${cluster}", but this command works on cluster "${services.clusterName}" only; ${instead}`,
+      { attributes: { path: path.path, cluster, local_cluster: services.clusterName } },
+    );
   }
 }

@@ -8,26 +8,32 @@
  */
 import { bare, isList, mapOf, type YsonValue, YtError } from "@qyt/base";
 import { type RowValue, TableSchema, YsonAny } from "@qyt/schema";
-import { bytesToString, parseYson, stringToBytes, writeYson } from "@qyt/yson";
+import { bytesToString, parseRichPath, parseYson, stringToBytes, writeYson, writeYsonText } from "@qyt/yson";
 import { type ClusterDirectory, onCluster } from "../clusters/index.ts";
 import type { DynamicTable, TableManager, TabletTransactions } from "../tablets/index.ts";
-import type { Reference } from "./references.ts";
+import { type ConsumerReference, consumerNameOf, type Reference } from "./references.ts";
 
 export const registrationTablePath = "//sys/queue_agents/consumer_registrations";
 
 export interface Registration {
   readonly queue: Reference;
-  readonly consumer: Reference;
+  readonly consumer: ConsumerReference;
   readonly vital: boolean;
   /** `null`: all partitions. */
   readonly partitions: readonly bigint[] | null;
 }
 
+export interface RegistrationFilter {
+  readonly queue?: Reference;
+  /** Without a name: all consumers of the table. */
+  readonly consumer?: ConsumerReference;
+}
+
 export interface RegistrationTable {
-  find(queue: Reference, consumer: Reference): Promise<Registration | undefined>;
-  list(filter: { readonly queue?: Reference; readonly consumer?: Reference }): Promise<Registration[]>;
+  find(queue: Reference, consumer: ConsumerReference): Promise<Registration | undefined>;
+  list(filter: RegistrationFilter): Promise<Registration[]>;
   put(registration: Registration): Promise<void>;
-  remove(queue: Reference, consumer: Reference): Promise<void>;
+  remove(queue: Reference, consumer: ConsumerReference): Promise<void>;
 }
 
 /** Keys are never null in practice, but not required by the schema, as in the real system's script. */
@@ -51,7 +57,7 @@ export class LocalRegistrationTable implements RegistrationTable {
     this.#transactions = transactions;
   }
 
-  async find(queue: Reference, consumer: Reference): Promise<Registration | undefined> {
+  async find(queue: Reference, consumer: ConsumerReference): Promise<Registration | undefined> {
     const transaction = this.#transactions.begin({ user: "root" });
     try {
       const [row] = transaction.lookup(this.#table(), [keyOf(queue, consumer)]);
@@ -61,7 +67,7 @@ export class LocalRegistrationTable implements RegistrationTable {
     }
   }
 
-  async list(filter: { readonly queue?: Reference; readonly consumer?: Reference }): Promise<Registration[]> {
+  async list(filter: RegistrationFilter): Promise<Registration[]> {
     const result: Registration[] = [];
     for await (const rows of this.#tables.scanSorted(this.#table())) {
       for (const row of rows) {
@@ -84,7 +90,7 @@ export class LocalRegistrationTable implements RegistrationTable {
     await transaction.commit();
   }
 
-  async remove(queue: Reference, consumer: Reference): Promise<void> {
+  async remove(queue: Reference, consumer: ConsumerReference): Promise<void> {
     const transaction = this.#transactions.begin({ user: "root" });
     transaction.deleteKey(this.#table(), keyOf(queue, consumer));
     await transaction.commit();
@@ -105,15 +111,14 @@ export class RemoteRegistrationTable implements RegistrationTable {
     this.#cluster = cluster;
   }
 
-  async find(queue: Reference, consumer: Reference): Promise<Registration | undefined> {
-    const rows = await this.#call((client) =>
+  async find(queue: Reference, consumer: ConsumerReference): Promise<Registration | undefined> {
+    const [row] = await this.#call((client) =>
       client.lookupRows(registrationTablePath, [keyObject(queue, consumer)]),
     );
-    const [row] = rows;
     return row === undefined || row === null ? undefined : registrationOfObject(row);
   }
 
-  async list(filter: { readonly queue?: Reference; readonly consumer?: Reference }): Promise<Registration[]> {
+  async list(filter: RegistrationFilter): Promise<Registration[]> {
     const rows = await this.#call((client) => client.selectRows(`* from [${registrationTablePath}]`));
     return rows.map(registrationOfObject).filter((registration) => matches(registration, filter));
   }
@@ -130,7 +135,7 @@ export class RemoteRegistrationTable implements RegistrationTable {
     );
   }
 
-  async remove(queue: Reference, consumer: Reference): Promise<void> {
+  async remove(queue: Reference, consumer: ConsumerReference): Promise<void> {
     await this.#call((client) => client.deleteRows(registrationTablePath, [keyObject(queue, consumer)]));
   }
 
@@ -145,17 +150,37 @@ export class RemoteRegistrationTable implements RegistrationTable {
   }
 }
 
-function keyOf(queue: Reference, consumer: Reference): RowValue[] {
-  return [queue.cluster, queue.path, consumer.cluster, consumer.path].map((text) => stringToBytes(text));
+function keyOf(queue: Reference, consumer: ConsumerReference): RowValue[] {
+  return Object.values(keyObject(queue, consumer)).map((text) => stringToBytes(text));
 }
 
-function keyObject(queue: Reference, consumer: Reference): Record<string, string> {
+/** In the order of the key columns. */
+function keyObject(queue: Reference, consumer: ConsumerReference): Record<string, string> {
   return {
     queue_cluster: queue.cluster,
     queue_path: queue.path,
     consumer_cluster: consumer.cluster,
-    consumer_path: consumer.path,
+    consumer_path: storedPath(consumer),
   };
+}
+
+/**
+ * The table has one column for the consumer's path, and clients read it; so a name goes in front of the
+ * path, as in the text form of a rich path: `<"queue_consumer_name"="a">//tmp/c`.
+ */
+function storedPath(consumer: ConsumerReference): string {
+  return consumer.name === undefined
+    ? consumer.path
+    : `<"queue_consumer_name"=${writeYsonText(consumer.name)}>${consumer.path}`;
+}
+
+function parseStoredPath(stored: string): { readonly path: string; readonly name?: string } {
+  if (!stored.startsWith("<")) {
+    return { path: stored };
+  }
+  const rich = parseRichPath(stored);
+  const name = consumerNameOf(rich);
+  return { path: rich.path, ...(name === undefined ? {} : { name }) };
 }
 
 function registrationOf(row: readonly RowValue[]): Registration {
@@ -166,7 +191,7 @@ function registrationOf(row: readonly RowValue[]): Registration {
   const partitions = row[keyTypes.length + 1];
   return {
     queue: { cluster: text(0), path: text(1) },
-    consumer: { cluster: text(2), path: text(3) },
+    consumer: { cluster: text(2), ...parseStoredPath(text(3)) },
     vital: row[keyTypes.length] === true,
     partitions: partitions instanceof YsonAny ? readPartitions(parseYson(partitions.bytes)) : null,
   };
@@ -176,9 +201,11 @@ function registrationOfObject(row: Readonly<Record<string, unknown>>): Registrat
   const text = (name: string): string => (typeof row[name] === "string" ? row[name] : "");
   return {
     queue: { cluster: text("queue_cluster"), path: text("queue_path") },
-    consumer: { cluster: text("consumer_cluster"), path: text("consumer_path") },
+    consumer: { cluster: text("consumer_cluster"), ...parseStoredPath(text("consumer_path")) },
     vital: row["vital"] === true,
-    partitions: Array.isArray(row["partitions"]) ? row["partitions"].filter((item) => typeof item === "bigint") : null,
+    partitions: Array.isArray(row["partitions"])
+      ? row["partitions"].filter((item) => typeof item === "bigint")
+      : null,
   };
 }
 
@@ -187,10 +214,16 @@ function readPartitions(value: YsonValue): readonly bigint[] | null {
   return isList(plain) ? plain.filter((item) => typeof item === "bigint") : null;
 }
 
-function matches(registration: Registration, filter: { queue?: Reference; consumer?: Reference }): boolean {
-  return sameOrAny(registration.queue, filter.queue) && sameOrAny(registration.consumer, filter.consumer);
+function matches(registration: Registration, filter: RegistrationFilter): boolean {
+  const { queue, consumer } = filter;
+  return (
+    (queue === undefined || isSame(registration.queue, queue)) &&
+    (consumer === undefined ||
+      (isSame(registration.consumer, consumer) &&
+        (consumer.name === undefined || consumer.name === registration.consumer.name)))
+  );
 }
 
-function sameOrAny(stored: Reference, wanted: Reference | undefined): boolean {
-  return wanted === undefined || (stored.cluster === wanted.cluster && stored.path === wanted.path);
+function isSame(stored: Reference, wanted: Reference): boolean {
+  return stored.cluster === wanted.cluster && stored.path === wanted.path;
 }

@@ -7,7 +7,14 @@ import { toYtError, YtError } from "@qyt/base";
 import type { RichPath } from "@qyt/yson";
 import { onCluster } from "../clusters/index.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
-import { clusterOf, isServedHere, type Reference, resolveReference } from "./references.ts";
+import {
+  type ConsumerReference,
+  clusterOf,
+  isServedHere,
+  type Reference,
+  resolveConsumer,
+  resolveReference,
+} from "./references.ts";
 import type { Registration } from "./registration-table.ts";
 
 export interface RegisterParameters {
@@ -24,12 +31,18 @@ export async function registerQueueConsumer(
   context: QueueContext,
   parameters: RegisterParameters,
 ): Promise<void> {
-  const allowed = await isAllowed(services, context, parameters.queuePath, "register_queue_consumer", parameters.vital);
+  const allowed = await isAllowed(
+    services,
+    context,
+    parameters.queuePath,
+    "register_queue_consumer",
+    parameters.vital,
+  );
   if (!allowed.allowed) {
     throw allowed.error;
   }
   const queue = await resolveReference(services, context, parameters.queuePath, "strict");
-  const consumer = await resolveReference(services, context, parameters.consumerPath, "strict");
+  const consumer = await resolveConsumer(services, context, parameters.consumerPath, "strict");
   await services.registrations.put({
     queue,
     consumer,
@@ -49,7 +62,7 @@ export async function unregisterQueueConsumer(
 ): Promise<void> {
   await requireRightToUnregister(services, context, parameters);
   const queue = await resolveReference(services, context, parameters.queuePath, "lenient");
-  const consumer = await resolveReference(services, context, parameters.consumerPath, "lenient");
+  const consumer = await resolveConsumer(services, context, parameters.consumerPath, "lenient");
   await services.registrations.remove(queue, consumer);
 }
 
@@ -58,12 +71,12 @@ export async function listQueueConsumerRegistrations(
   context: QueueContext,
   filter: { readonly queuePath?: RichPath | undefined; readonly consumerPath?: RichPath | undefined },
 ): Promise<Registration[]> {
-  const resolved: { queue?: Reference; consumer?: Reference } = {};
+  const resolved: { queue?: Reference; consumer?: ConsumerReference } = {};
   if (filter.queuePath !== undefined) {
     resolved.queue = await resolveReference(services, context, filter.queuePath, "lenient");
   }
   if (filter.consumerPath !== undefined) {
-    resolved.consumer = await resolveReference(services, context, filter.consumerPath, "lenient");
+    resolved.consumer = await resolveConsumer(services, context, filter.consumerPath, "lenient");
   }
   return services.registrations.list(resolved);
 }

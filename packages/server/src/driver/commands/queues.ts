@@ -1,5 +1,5 @@
 /** The commands of the Queue API. Specified in: yt/yt/client/driver/queue_commands.cpp. */
-import { Attributed, mapOf, type YsonMap, type YsonValue } from "@qyt/base";
+import { Attributed, limits, mapOf, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import * as queues from "../../queues/index.ts";
 import type { CommandContext } from "../define.ts";
 import { defineCommand, stream, structured } from "../define.ts";
@@ -66,10 +66,14 @@ const listQueueConsumerRegistrations = defineCommand({
   summary: "Lists registrations of a queue, of a consumer, of both, or all.",
   parameters: { queue_path: optional(parameter.path), consumer_path: optional(parameter.path) },
   async execute(context, { queue_path, consumer_path }) {
-    const found = await queues.listQueueConsumerRegistrations(context.services.queues, queueContext(context), {
-      queuePath: queue_path,
-      consumerPath: consumer_path,
-    });
+    const found = await queues.listQueueConsumerRegistrations(
+      context.services.queues,
+      queueContext(context),
+      {
+        queuePath: queue_path,
+        consumerPath: consumer_path,
+      },
+    );
     return structured(found.map(registrationToYson));
   },
 });
@@ -83,8 +87,12 @@ function registrationToYson(registration: queues.Registration): YsonMap {
   });
 }
 
-function qualified(reference: queues.Reference): YsonValue {
-  return new Attributed(mapOf({ cluster: reference.cluster }), reference.path);
+function qualified(reference: queues.ConsumerReference): YsonValue {
+  const { cluster, name } = reference;
+  return new Attributed(
+    mapOf(name === undefined ? { cluster } : { cluster, queue_consumer_name: name }),
+    reference.path,
+  );
 }
 
 /** What both pulls take. Limits are checked by the queue room, with its texts. */
@@ -95,6 +103,7 @@ const pullParameters = {
   max_data_weight: withDefault(parameter.int64, queues.defaultMaxDataWeight),
   data_weight_per_row_hint: optional(parameter.int64),
   replica_consistency: withDefault(parameter.oneOf("EReplicaConsistency", ["none", "sync"]), "none"),
+  wait_timeout: withDefault(parameter.duration, 0),
 };
 
 const pullQueue = defineCommand({
@@ -147,22 +156,51 @@ interface PullLimits {
   readonly max_data_weight: bigint;
   readonly data_weight_per_row_hint: bigint | undefined;
   readonly replica_consistency: "none" | "sync";
+  readonly wait_timeout: number;
 }
 
 function limitsOf(parameters: PullLimits): queues.PullLimits {
+  if (!(parameters.wait_timeout >= 0)) {
+    throw new YtError(`Parameter "wait_timeout" cannot be negative, got ${parameters.wait_timeout}`);
+  }
   return {
     partitionIndex: parameters.partition_index,
     maxRowCount: parameters.max_row_count,
     maxDataWeight: parameters.max_data_weight,
     dataWeightPerRowHint: parameters.data_weight_per_row_hint,
     replicaConsistency: parameters.replica_consistency,
+    waitTimeoutMs: Math.min(parameters.wait_timeout, limits.maxPullWaitMs),
   };
 }
 
 function pullResponse(result: queues.PullResult): ReturnType<typeof stream> {
   return stream(result.chunks, {
-    responseParameters: () => mapOf({ start_offset: result.startOffset() }),
+    responseParameters: () => {
+      const { startOffset, skippedRowCount } = result.summary();
+      return mapOf({
+        start_offset: startOffset,
+        start_row_index: startOffset,
+        skipped_row_count: skippedRowCount > 0n ? skippedRowCount : undefined,
+      });
+    },
   });
+}
+
+/** Of commands that change tables, in the caller's tablet transaction or in an own one. */
+const changeParameters = {
+  atomicity: withDefault(parameter.oneOf("EAtomicity", ["full", "none"]), "full"),
+  durability: withDefault(parameter.oneOf("EDurability", ["sync", "async"]), "sync"),
+};
+
+function changeOptions(
+  context: CommandContext,
+  { atomicity, durability }: Pick<queues.ChangeOptions, "atomicity" | "durability">,
+): queues.ChangeOptions {
+  return {
+    transactionId: context.common.transaction_id,
+    ...(atomicity === undefined ? {} : { atomicity }),
+    ...(durability === undefined ? {} : { durability }),
+  };
 }
 
 const advanceQueueConsumer = defineCommand({
@@ -182,6 +220,7 @@ const advanceQueueConsumer = defineCommand({
     old_offset: optional(parameter.int64),
     new_offset: parameter.int64,
     client_side: withDefault(parameter.boolean, false),
+    ...changeParameters,
   },
   async execute(context, parameters) {
     await queues.advanceQueueConsumer(context.services.queues, queueContext(context), {
@@ -191,7 +230,7 @@ const advanceQueueConsumer = defineCommand({
       oldOffset: parameters.old_offset,
       newOffset: parameters.new_offset,
       clientSide: parameters.client_side,
-      transactionId: context.common.transaction_id,
+      ...changeOptions(context, parameters),
     });
     return context.nothing();
   },
@@ -262,6 +301,7 @@ const pushQueueProducer = defineCommand({
     sequence_number: optional(parameter.int64),
     user_meta: optional(parameter.yson),
     require_sync_replica: withDefault(parameter.boolean, true),
+    ...changeParameters,
   },
   async execute(context, parameters) {
     const push: queues.PushParameters = {
@@ -272,11 +312,14 @@ const pushQueueProducer = defineCommand({
       sequenceNumber: parameters.sequence_number,
       userMeta: parameters.user_meta,
       requireSyncReplica: parameters.require_sync_replica,
-      transactionId: context.common.transaction_id,
+      ...changeOptions(context, parameters),
     };
     const services = context.services.queues;
     const tables = queues.pushTables(services, queueContext(context), push);
-    const rows = await readRows(context, tables.queue.producerWriteSchema, { rowKind: "producer" });
+    const rows = await readRows(context, tables.queue.producerWriteSchema, {
+      rowKind: "producer",
+      tabletCount: tables.queue.tabletCount,
+    });
     const result = await queues.pushQueueProducer(services, queueContext(context), push, tables, rows);
     return structured(
       mapOf({ last_sequence_number: result.lastSequenceNumber, skipped_row_count: result.skippedRowCount }),

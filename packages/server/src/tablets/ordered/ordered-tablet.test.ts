@@ -321,6 +321,17 @@ test("a waiting pull is woken by the append, or by its signal", async () => {
   await expect(tablet.waitForRows(9, controller.signal)).rejects.toThrow("gone");
 });
 
+test("those who wait are woken to look again, and may wait anew", async () => {
+  const tablet = await fixture.createTablet();
+  const waiting = tablet.waitForRows(5, new AbortController().signal);
+  tablet.wakeWaiters();
+  await waiting;
+  const controller = new AbortController();
+  const again = tablet.waitForRows(5, controller.signal);
+  controller.abort(new Error("still waiting"));
+  await expect(again).rejects.toThrow("still waiting");
+});
+
 test("closing a tablet wakes those who wait", async () => {
   const tablet = await fixture.createTablet();
   const waiting = tablet.waitForRows(5, new AbortController().signal);

@@ -382,8 +382,8 @@ export class OrderedTablet {
   }
 
   /**
-   * Resolves when a row with an index of at least `rowIndex` is visible, or the tablet is closed: look
-   * again. Rejects with the signal's reason when that aborts first.
+   * Resolves when a row with an index of at least `rowIndex` is visible, or the tablet is unmounted or
+   * closed: look again. Rejects with the signal's reason when that aborts first.
    */
   waitForRows(rowIndex: number, signal: AbortSignal): Promise<void> {
     return this.#waiters.wait(rowIndex, this.#visible.totalRowCount, signal);
@@ -399,6 +399,11 @@ export class OrderedTablet {
 
   statistics(): TabletStatistics {
     return collectStatistics(this.#visible);
+  }
+
+  /** Wakes those who wait for rows now: the tablet's state changed, and they must look again. */
+  wakeWaiters(): void {
+    this.#waiters.notifyAll();
   }
 
   /** Wakes those who wait for rows, now and later: they must look for the tablet again. */

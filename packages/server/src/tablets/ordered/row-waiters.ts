@@ -53,9 +53,14 @@ export class RowWaiters {
     }
   }
 
+  /** Wakes all: something about the tablet changed, and they must look again. */
+  notifyAll(): void {
+    this.notify(Number.POSITIVE_INFINITY);
+  }
+
   /** Wakes all, and from now on lets nobody wait: the tablet goes away, and they must look again. */
   close(): void {
     this.#isClosed = true;
-    this.notify(Number.POSITIVE_INFINITY);
+    this.notifyAll();
   }
 }

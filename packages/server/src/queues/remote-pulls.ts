@@ -1,0 +1,90 @@
+/**
+ * Pulls through a consumer here from a queue on another cluster: that cluster reads and, if asked, waits;
+ * its rows pass through as bytes.
+ */
+import { bare, isMap, toYtError, withAttributes, type YsonValue, YtError } from "@qyt/base";
+import { defaultRequestTimeoutMs, readChunks, type TransportResponse } from "@qyt/client";
+import { parseYson } from "@qyt/yson";
+import { onCluster } from "../clusters/index.ts";
+import type { QueueContext, QueueServices } from "./context.ts";
+import type { Wait } from "./pull-waits.ts";
+import type { PullQueueConsumerParameters, PullResult, PullSummary } from "./pulls.ts";
+import type { Reference } from "./references.ts";
+
+/**
+ * The caller's right is the registered consumer, which was checked here; he needs none on the queue, so
+ * the other cluster is not asked in his name.
+ */
+export async function pullRemote(
+  services: QueueServices,
+  context: QueueContext,
+  queue: Reference,
+  parameters: PullQueueConsumerParameters,
+  offset: bigint,
+): Promise<PullResult> {
+  const client = services.clusters.client(queue.cluster, "root");
+  if (client === undefined) {
+    throw new YtError(`Queue cluster "${queue.cluster}" was not found for path ${parameters.queuePath.path}`);
+  }
+  const { waitTimeoutMs } = parameters;
+  const wait = services.waits.begin(undefined, context.signal);
+  let response: TransportResponse;
+  try {
+    response = await onCluster(queue.cluster, () =>
+      client.requester.send({
+        command: "pull_queue",
+        method: "GET",
+        isVolatile: false,
+        parameters: {
+          queue_path: queue.path,
+          partition_index: BigInt(parameters.partitionIndex),
+          offset,
+          max_row_count: parameters.maxRowCount,
+          max_data_weight: parameters.maxDataWeight,
+          data_weight_per_row_hint: parameters.dataWeightPerRowHint,
+          replica_consistency: parameters.replicaConsistency,
+          wait_timeout: waitTimeoutMs > 0 ? BigInt(waitTimeoutMs) : undefined,
+          output_format: withAttributes(parameters.format.name, parameters.format.attributes),
+        },
+        timeoutMs: defaultRequestTimeoutMs + waitTimeoutMs,
+        signal: wait.signal,
+      }),
+    );
+  } catch (thrown) {
+    wait.end();
+    throw services.waits.isClosed ? stopping(thrown) : thrown;
+  }
+  const summary = summaryOf(response, offset);
+  return { chunks: passOn(queue.cluster, response, wait), summary: () => summary };
+}
+
+function stopping(thrown: unknown): YtError {
+  return new YtError("The cluster is stopping", { code: "Unavailable", inner: [toYtError(thrown)] });
+}
+
+function summaryOf(response: TransportResponse, offset: bigint): PullSummary {
+  const header = response.headers.get("x-yt-response-parameters");
+  const parameters = header === undefined ? undefined : parseYson(header);
+  const integer = (name: string, fallback: bigint): bigint => {
+    const value: YsonValue = isMap(parameters) ? bare(parameters.get(name) ?? null) : null;
+    return typeof value === "bigint" ? value : fallback;
+  };
+  return { startOffset: integer("start_offset", offset), skippedRowCount: integer("skipped_row_count", 0n) };
+}
+
+/** Errors of the stream say which cluster they come from. */
+async function* passOn(cluster: string, response: TransportResponse, wait: Wait): AsyncIterable<Buffer> {
+  const iterator = readChunks(response, "pull_queue")[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await onCluster(cluster, () => iterator.next());
+      if (next.done === true) {
+        return;
+      }
+      yield next.value;
+    }
+  } finally {
+    wait.end();
+    await iterator.return?.();
+  }
+}
