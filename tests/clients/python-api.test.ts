@@ -17,7 +17,7 @@ for (const environment of ["full", "plain"] as const) {
   describe.skipIf(!hasEnvironment(environment))(`Python API, ${environment} client`, () => {
     let clusters: ClustersForYt;
     beforeAll(async () => {
-      clusters = await ClustersForYt.start("pythia");
+      clusters = await ClustersForYt.start(["pythia"]);
     });
     afterAll(() => clusters?.stop());
 

@@ -22,7 +22,7 @@ export function playListing(environment: Environment): void {
 function playOnce(environment: Environment, creation: ConsumerCreation): void {
   let clusters: ClustersForYt;
   beforeAll(async () => {
-    clusters = await ClustersForYt.start("pythia", "freud");
+    clusters = await ClustersForYt.start(["pythia", "freud"]);
   });
   afterAll(() => clusters?.stop());
 

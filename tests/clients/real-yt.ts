@@ -38,8 +38,8 @@ export class ClustersForYt {
     this.#program = program;
   }
 
-  /** Starts `qyt up` with the clusters at free ports. */
-  static async start(...names: readonly string[]): Promise<ClustersForYt> {
+  /** Starts `qyt up` with the clusters at free ports, and with more options if given. */
+  static async start(names: readonly string[], options: readonly string[] = []): Promise<ClustersForYt> {
     const folder = await temporaryDirectory("real-yt");
     try {
       const program = await startProcess({
@@ -47,6 +47,7 @@ export class ClustersForYt {
           "--data-dir",
           join(folder.path, "data"),
           ...names.flatMap((name) => ["--cluster", `${name}=127.0.0.1:0`]),
+          ...options,
         ],
       });
       return new ClustersForYt(folder, program);

@@ -20,7 +20,7 @@ const cypress: readonly (readonly [command: string, answer: string])[] = [
   ["yt get //tmp/copy/@note", '"kept"'],
   ["yt move //tmp/copy //tmp/moved", ""],
   ["yt exists //tmp/copy", "false"],
-  ["yt link //tmp/moved //tmp/link", "ID"],
+  ["yt link //tmp/moved //tmp/link", ""],
   ["yt get //tmp/link/number", "42"],
   ["yt remove //tmp/moved --recursive", ""],
   ["yt exists //tmp/moved", "false"],
@@ -48,12 +48,12 @@ for (const environment of ["full", "plain"] as const) {
   describe.skipIf(!hasEnvironment(environment))(`the yt command, ${environment} client`, () => {
     let clusters: ClustersForYt;
     beforeAll(async () => {
-      clusters = await ClustersForYt.start("pythia");
+      clusters = await ClustersForYt.start(["pythia"], ["--log-level", "debug"]);
     });
     afterAll(() => clusters?.stop());
 
     it.each([
-      ["[http 135] lists, reads, writes, copies, moves, links and removes nodes", cypress],
+      ["lists, reads, writes, copies, moves, links and removes nodes", cypress],
       ["inserts, looks up, selects and deletes rows of a sorted table", table],
     ])("%s", { timeout: 120_000 }, async (_title, steps) => {
       for (const [command, answer] of steps) {
@@ -69,11 +69,28 @@ for (const environment of ["full", "plain"] as const) {
       }
     });
 
+    it("[http 135] asks what the proxy can do, then lists", async () => {
+      const before = clusters.output.length;
+      const { exit } = await clusters.bash(environment, "yt --proxy pythia list //tmp");
+      expect(exit).toBe(0);
+      await expect
+        .poll(() => requestsIn(clusters.output.slice(before)))
+        .toEqual(["GET /api/v4", "GET /api/v4/list"]);
+    });
+
     it("names the missing node and its code", async () => {
       const { stderr, exit } = await clusters.bash(environment, "yt --proxy pythia get //tmp/none");
       expect(exit).toBe(1);
       expect(stderr).toMatch(/has no child with key "none"/);
       expect(stderr).toMatch(/\b500\b/);
     });
+  });
+}
+
+/** Method and path of the requests that the log lines tell of. */
+function requestsIn(log: string): string[] {
+  return log.split("\n").flatMap((line) => {
+    const match = /"method":"([A-Z]+)","path":"([^"]+)"/.exec(line);
+    return match === null ? [] : [`${match[1]} ${match[2]}`];
   });
 }
