@@ -6,7 +6,7 @@
  */
 import { limits, YtError } from "@qyt/base";
 import { decodeKey, encodeKey, type PhysicalType, type RowValue, type TableSchema } from "@qyt/schema";
-import { type Cell, type KeyRange, prefixRange, type WriteBatch } from "../../cell/index.ts";
+import { type Cell, keyAfter, type KeyRange, prefixRange, type WriteBatch } from "../../cell/index.ts";
 import type { Prepared } from "../chunks/prepared.ts";
 import { aggregate } from "./aggregates.ts";
 import { checkRowKey, partOfKey, rowKeyOf, rowsPrefix, timestampOfKey, versionKey, versionRange } from "./row-keys.ts";
@@ -15,6 +15,7 @@ import { decodeVersion, encodeVersion, type RowVersion, type VersionInput } from
 
 const maxTimestamp = 0x3fff_ffff_ffff_ff00n;
 const partHeaderBytes = 2;
+const defaultMaxRecords = 1000;
 const maxRecordBytes = limits.maxStoreValueBytes - 4;
 
 export interface SortedRowsOptions {
@@ -182,25 +183,25 @@ export class SortedRows {
 
   /**
    * Removes versions that nobody can ask for any more, of at most `maxKeys` of the keys written since the
-   * last call: all below the newest version at or before `horizon`.
-   * @returns how many records the batch removes
+   * last call: all below the newest version at or before `horizon`. Newer ones are not even read, so a key
+   * that is written all the time costs no more than what is removed of it.
+   * @param maxRecords about how many records the batch may remove
+   * @returns how many it removes
    */
-  compact(batch: WriteBatch, horizon: bigint, maxKeys: number): number {
+  compact(batch: WriteBatch, horizon: bigint, maxKeys: number, maxRecords = defaultMaxRecords): number {
     this.#locks.forgetBefore(horizon);
     let removed = 0;
     let seen = 0;
     for (const text of this.#dirtyKeys) {
-      if (seen++ >= maxKeys) {
+      if (seen++ >= maxKeys || removed >= maxRecords) {
         break;
       }
       const key = Buffer.from(text, "latin1");
-      const { removedCount, isSettled } = this.#compactRow(batch, key, horizon);
+      const { removedCount, isSettled } = this.#compactRow(batch, key, horizon, maxRecords - removed);
       removed += removedCount;
-      if (isSettled) {
-        this.#dirtyKeys.delete(text);
-      } else {
+      this.#dirtyKeys.delete(text);
+      if (!isSettled) {
         // To the end of the queue: it still has versions that may be asked for.
-        this.#dirtyKeys.delete(text);
         this.#dirtyKeys.add(text);
       }
     }
@@ -220,28 +221,43 @@ export class SortedRows {
     return undefined;
   }
 
-  #compactRow(batch: WriteBatch, key: Buffer, horizon: bigint): { removedCount: number; isSettled: boolean } {
-    let isCovered = false;
-    let kept = 0;
+  #compactRow(
+    batch: WriteBatch,
+    key: Buffer,
+    horizon: bigint,
+    maxRecords: number,
+  ): { removedCount: number; isSettled: boolean } {
+    const old = versionRange(this.#prefix, key, 0n, horizon);
     let removedCount = 0;
-    let newestCovering: { readonly key: Buffer; readonly isDelete: boolean } | undefined;
-    for (const { stored, version, partKeys } of this.#readStored(versionRange(this.#prefix, key, 0n, maxTimestamp))) {
-      if (isCovered) {
-        for (const partKey of partKeys) {
-          batch.remove(partKey);
-          removedCount++;
-        }
-        continue;
-      }
+    let kept = 0;
+    let cover: { readonly keys: readonly Buffer[]; readonly isDelete: boolean } | undefined;
+    for (const { version, partKeys } of this.#readStored(old)) {
       kept++;
-      if (version.timestamp <= horizon && (version.kind === "write" || version.kind === "delete")) {
-        isCovered = true;
-        newestCovering = { key: Buffer.from(stored), isDelete: version.kind === "delete" };
+      if (version.kind === "write" || version.kind === "delete") {
+        cover = { keys: partKeys, isDelete: version.kind === "delete" };
+        break;
       }
     }
-    if (kept === 1 && newestCovering?.isDelete === true) {
-      batch.remove(newestCovering.key);
-      return { removedCount: removedCount + 1, isSettled: true };
+    const last = cover?.keys.at(-1);
+    if (last !== undefined) {
+      const below = { limit: maxRecords, keysOnly: true };
+      for (const { key: stored } of this.#cell.range(keyAfter(last), old.to, below)) {
+        batch.remove(stored);
+        removedCount++;
+      }
+    }
+    const newer = versionRange(this.#prefix, key, horizon, maxTimestamp);
+    for (const _ of this.#cell.range(newer.from, newer.to, { limit: 1, keysOnly: true })) {
+      kept++;
+    }
+    if (removedCount >= maxRecords) {
+      return { removedCount, isSettled: false };
+    }
+    if (kept === 1 && cover?.isDelete === true) {
+      for (const stored of cover.keys) {
+        batch.remove(stored);
+      }
+      return { removedCount: removedCount + cover.keys.length, isSettled: true };
     }
     return { removedCount, isSettled: kept <= 1 };
   }
