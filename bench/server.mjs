@@ -83,6 +83,13 @@ export class Server {
     return { anonymous: field("RssAnon"), file: field("RssFile") };
   }
 
+  /** Seconds of processor time that the process has used. */
+  cpuSeconds() {
+    const fields = readFileSync(`/proc/${this.pid}/stat`, "utf8").split(") ")[1].split(" ");
+    const ticksPerSecond = 100;
+    return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+  }
+
   /** `process.memoryUsage()` of the server, in MB, asked through the inspector. */
   async heap() {
     this.#child.kill("SIGUSR1");

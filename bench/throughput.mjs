@@ -25,9 +25,19 @@ async function freshQueue({ server }, partitions) {
 
 const origin = ({ server }) => server.origin;
 
+/** Runs a job, and counts the server's processor time for each row that it moved. */
+async function run({ load, server }, job) {
+  const before = server.cpuSeconds();
+  const result = await load.run(job);
+  return { ...result, cpuMicrosecondsPerRow: ((server.cpuSeconds() - before) * 1e6) / result.allRows };
+}
+
+const cpu = ({ cpuMicrosecondsPerRow }) =>
+  `${cpuMicrosecondsPerRow.toFixed(2)} µs of the server's processor time a row`;
+
 async function insertMany(bench, id, rowsPerRequest, clients, floor) {
   const path = await freshQueue(bench, 4);
-  const result = await bench.load.run({
+  const result = await run(bench, {
     kind: "insert",
     origin: origin(bench),
     path,
@@ -43,7 +53,7 @@ async function insertMany(bench, id, rowsPerRequest, clients, floor) {
     figure: `${rate(result.rowsPerSecond)} rows/s`,
     floor: `${rate(floor)} rows/s`,
     pass: result.rowsPerSecond >= floor,
-    conditions: `${clients} clients, 4 partitions, YSON text; ${spread(result.latency)}`,
+    conditions: `${clients} clients, 4 partitions, YSON text; ${spread(result.latency)}; ${cpu(result)}`,
     values: result,
   });
 }
@@ -51,7 +61,7 @@ async function insertMany(bench, id, rowsPerRequest, clients, floor) {
 async function insertOne(bench) {
   for (const clients of [1, 16]) {
     const path = await freshQueue(bench, 4);
-    const result = await bench.load.run({
+    const result = await run(bench, {
       kind: "insert",
       origin: origin(bench),
       path,
@@ -74,7 +84,7 @@ async function insertOne(bench) {
         clients === 1
           ? p50 < floors.insertOne.p50 && p99 < floors.insertOne.p99
           : result.rowsPerSecond >= floors.insertOne16,
-      conditions: `4 partitions; ${spread(result.latency)}`,
+      conditions: `4 partitions; ${spread(result.latency)}; ${cpu(result)}`,
       values: result,
     });
   }
@@ -93,12 +103,16 @@ async function push(bench) {
     warmSeconds: bench.warmSeconds / 2,
     seconds: bench.seconds / 2,
   };
-  const sums = { insert: 0, push: 0 };
+  const sums = { insert: 0, insertCpu: 0, push: 0, pushCpu: 0 };
   const rounds = 2;
   for (let round = 0; round < rounds; ++round) {
-    sums.insert += (await bench.load.run({ kind: "insert", ...common })).rowsPerSecond;
+    const inserted = await run(bench, { kind: "insert", ...common });
+    sums.insert += inserted.rowsPerSecond;
+    sums.insertCpu += inserted.cpuMicrosecondsPerRow;
     const job = { kind: "push", ...common, producer, sessionPrefix: `round-${round}` };
-    sums.push += (await bench.load.run(job)).rowsPerSecond;
+    const pushed = await run(bench, job);
+    sums.push += pushed.rowsPerSecond;
+    sums.pushCpu += pushed.cpuMicrosecondsPerRow;
   }
   await bench.server.remove(producer);
   await bench.server.remove(path);
@@ -109,7 +123,7 @@ async function push(bench) {
     figure: `${(share * 100).toFixed(0)} % (${rate(sums.push / rounds)} rows/s)`,
     floor: `${floors.pushShare * 100} %`,
     pass: share >= floors.pushShare,
-    conditions: `batches of 1,000, 8 clients with a session each, 4 partitions; ${rounds} turns each; insert_rows ${rate(sums.insert / rounds)} rows/s`,
+    conditions: `batches of 1,000, 8 clients with a session each, 4 partitions; ${rounds} turns each; insert_rows ${rate(sums.insert / rounds)} rows/s; processor time of the server a row ${(sums.pushCpu / rounds).toFixed(2)} and ${(sums.insertCpu / rounds).toFixed(2)} µs`,
     values: { share, pushRowsPerSecond: sums.push / rounds, insertRowsPerSecond: sums.insert / rounds },
   });
 }
@@ -130,7 +144,7 @@ async function pull(bench) {
     ["text", undefined, "YSON text"],
     ["json", floors.pullJson, "JSON"],
   ]) {
-    const result = await bench.load.run({
+    const result = await run(bench, {
       kind: "pull",
       origin: origin(bench),
       path,
@@ -146,7 +160,7 @@ async function pull(bench) {
       what: `pull_queue, 1,000 rows a call, ${name}`,
       figure: `${rate(result.rowsPerSecond)} rows/s`,
       ...(floor === undefined ? {} : { floor: `${rate(floor)} rows/s`, pass: result.rowsPerSecond >= floor }),
-      conditions: `4 clients, a partition each, of ${rate(totalRows)} rows; all five columns out; ${spread(result.latency)}`,
+      conditions: `4 clients, a partition each, of ${rate(totalRows)} rows; all five columns out; ${spread(result.latency)}; ${cpu(result)}`,
       values: result,
     });
   }
@@ -174,7 +188,7 @@ async function consume(bench) {
     rowsPerRequest: 1000,
     totalRows,
   });
-  const result = await bench.load.run({
+  const result = await run(bench, {
     kind: "consume",
     origin: origin(bench),
     path,
@@ -197,7 +211,7 @@ async function consume(bench) {
     figure: `${rate(result.rowsPerSecond)} rows/s`,
     floor: `${rate(floors.consume)} rows/s`,
     pass: result.rowsPerSecond >= floors.consume,
-    conditions: `batches of 100, ${clients} clients, a partition each, 4 requests a batch; a batch ${spread(result.latency)}`,
+    conditions: `batches of 100, ${clients} clients, a partition each, 4 requests a batch; a batch ${spread(result.latency)}; ${cpu(result)}`,
     values: result,
   });
 }

@@ -8,7 +8,7 @@ import { build } from "hdr-histogram-js";
 export async function measure(job, signal, client) {
   const warmMs = (job.warmSeconds ?? 0) * 1000;
   const limitMs = (job.seconds ?? Number.POSITIVE_INFINITY) * 1000;
-  const state = { rows: 0, requests: 0, isWarm: warmMs === 0, start: performance.now(), end: 0 };
+  const state = { allRows: 0, rows: 0, requests: 0, isWarm: warmMs === 0, start: performance.now(), end: 0 };
   let isOver = false;
   const run = async (step, latency) => {
     while (!isOver && !signal.aborted) {
@@ -18,6 +18,7 @@ export async function measure(job, signal, client) {
         state.end = now;
         return;
       }
+      state.allRows += rows;
       if (!state.isWarm && now - state.start >= warmMs) {
         Object.assign(state, { rows: 0, requests: 0, isWarm: true, start: now });
         latency?.reset();
@@ -35,7 +36,13 @@ export async function measure(job, signal, client) {
   }
   await Promise.all(clients);
   const seconds = (state.end - state.start) / 1000;
-  return { rows: state.rows, requests: state.requests, seconds, rowsPerSecond: state.rows / seconds };
+  return {
+    allRows: state.allRows,
+    rows: state.rows,
+    requests: state.requests,
+    seconds,
+    rowsPerSecond: state.rows / seconds,
+  };
 }
 
 /** A histogram of milliseconds, kept in microseconds. */
