@@ -53,7 +53,7 @@ for (const environment of ["full", "plain"] as const) {
     afterAll(() => clusters?.stop());
 
     it.each([
-      ["lists, reads, writes, copies, moves, links and removes nodes", cypress],
+      ["[http 135] lists, reads, writes, copies, moves, links and removes nodes", cypress],
       ["inserts, looks up, selects and deletes rows of a sorted table", table],
     ])("%s", { timeout: 120_000 }, async (_title, steps) => {
       for (const [command, answer] of steps) {
