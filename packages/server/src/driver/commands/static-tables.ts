@@ -1,9 +1,10 @@
 /** Tables as files of rows. Specified in: yt/yt/client/driver/table_commands.cpp. */
 import { type YsonMap, YtError } from "@qyt/base";
-import { type ControlAttributes, readTable, writeTable } from "../../tablets/static/index.ts";
+import { type ControlAttributes, concatenate, readTable, writeTable } from "../../tablets/static/index.ts";
 import { type CommandContext, defineCommand, stream } from "../define.ts";
 import { optional, parameter, readBoolean, readInt64, withDefault } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
+import { fileCommands } from "./files.ts";
 
 const writeTableCommand = defineCommand({
   name: "write_table",
@@ -92,4 +93,23 @@ function controlAttributes(config: YsonMap | undefined): ControlAttributes {
   };
 }
 
-export const staticTableCommands = [writeTableCommand, readTableCommand];
+const concatenateCommand = defineCommand({
+  name: "concatenate",
+  input: "null",
+  output: "structured",
+  outputV3: "null",
+  isVolatile: true,
+  isHeavy: false,
+  access: "read on the sources, write on the destination",
+  summary: "Joins tables, or files, into an existing one without copying their contents.",
+  parameters: { source_paths: parameter.list(parameter.path), destination_path: parameter.path },
+  async execute(context, { source_paths, destination_path }) {
+    await concatenate(context.services.tables, cypressContext(context), {
+      sources: source_paths,
+      destination: destination_path,
+    });
+    return context.nothing();
+  },
+});
+
+export const staticTableCommands = [writeTableCommand, readTableCommand, concatenateCommand, ...fileCommands];

@@ -11,6 +11,7 @@ import type { TableContext, TableManager } from "../tables/manager.ts";
 import { isOrderedDynamic, isSortedDynamic, type TableState } from "../tables/table-state.ts";
 import type { TabletTransactions } from "../transactions/index.ts";
 import { readRanges, type TableKind } from "./read-limits.ts";
+import { releasing } from "./releasing.ts";
 import { OrderedSource, type RowPiece, type RowSource, SortedSource, StaticSource } from "./row-sources.ts";
 import { createTableRowWriter, type TableRowWriter } from "./table-row-writer.ts";
 import { turn } from "./turn.ts";
@@ -250,48 +251,4 @@ class ControlRecords {
     }
     this.#nextRow = slice.block.firstRowIndex + slice.to;
   }
-}
-
-/** The same stream, which also lets go of what it holds when nobody ever asks for it. */
-function releasing(
-  rows: AsyncGenerator<Buffer, void, void>,
-  signal: AbortSignal,
-  release: () => void,
-): AsyncIterable<Buffer> {
-  let isReleased = false;
-  const releaseOnce = (): void => {
-    if (!isReleased) {
-      isReleased = true;
-      signal.removeEventListener("abort", releaseOnce);
-      release();
-    }
-  };
-  if (signal.aborted) {
-    releaseOnce();
-  } else {
-    signal.addEventListener("abort", releaseOnce, { once: true });
-  }
-  const iterator: AsyncIterator<Buffer> = {
-    async next() {
-      try {
-        if (isReleased) {
-          return { done: true, value: undefined };
-        }
-        const result = await rows.next();
-        if (result.done === true) {
-          releaseOnce();
-        }
-        return result;
-      } catch (error) {
-        releaseOnce();
-        throw error;
-      }
-    },
-    async return() {
-      releaseOnce();
-      await rows.return();
-      return { done: true, value: undefined };
-    },
-  };
-  return { [Symbol.asyncIterator]: () => iterator };
 }

@@ -1,7 +1,8 @@
 import { mapOf } from "@qyt/base";
-import { parseYson } from "@qyt/yson";
+import { parseRichPath, parseYson } from "@qyt/yson";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keyspace, prefixRange, storeKey } from "../../cell/index.ts";
+import { concatenate } from "./concatenate.ts";
 import { failure, root, StaticFixture } from "./static-fixture.ts";
 
 let fixture: StaticFixture;
@@ -230,5 +231,61 @@ describe("reading", () => {
     await iterator.return?.();
     await fixture.write("//tmp/t", "");
     expect(await blockRecords()).toBe(0);
+  });
+});
+
+describe("concatenate", () => {
+  const join = (sources: readonly string[], destination: string): Promise<void> =>
+    concatenate(fixture.tables, root, {
+      sources: sources.map((path) => parseRichPath(path)),
+      destination: parseRichPath(destination),
+    });
+
+  test("[tables 177] rows come in the order of the sources, with and without append", async () => {
+    for (const [name, rows] of [
+      ["x", "{a=1};{a=2}"],
+      ["y", "{a=3}"],
+      ["z", "{a=9}"],
+    ] as const) {
+      await fixture.create(`//tmp/${name}`);
+      await fixture.write(`//tmp/${name}`, rows);
+    }
+    await join(["//tmp/x", "//tmp/y", "//tmp/x"], "//tmp/z");
+    expect(await fixture.column("//tmp/z")).toBe("1,2,3,1,2");
+    await join(["//tmp/y"], "<append=%true>//tmp/z");
+    expect(await fixture.column("//tmp/z")).toBe("1,2,3,1,2,3");
+    await join(["//tmp/z"], "<append=%true>//tmp/z");
+    expect(await fixture.column("//tmp/z")).toBe("1,2,3,1,2,3,1,2,3,1,2,3");
+    for (const name of ["x", "y", "z"]) {
+      await fixture.cypress.remove(root, { path: `//tmp/${name}` });
+    }
+    expect(await blockRecords()).toBe(0);
+  });
+
+  test("tables with and without a schema into one without", async () => {
+    await fixture.create("//tmp/x", strong);
+    await fixture.write("//tmp/x", "{a=1;b=s}");
+    await fixture.create("//tmp/y");
+    await fixture.write("//tmp/y", "{a=2;c=%true}");
+    await fixture.create("//tmp/z");
+    await join(["//tmp/x", "//tmp/y"], "//tmp/z");
+    expect((await fixture.read("//tmp/z")).text).toBe('{"a"=1;"b"="s";};{"a"=2;"c"=%true;};');
+    expect((await fixture.read("//tmp/z{b,c}")).text).toBe('{"b"="s";};{"c"=%true;};');
+    expect((await failure(join(["//tmp/y"], "//tmp/x"))).code).toBe(316);
+  });
+
+  test("a sorted destination takes sorted sources in order", async () => {
+    for (const [name, rows] of [
+      ["x", "{a=a};{a=b}"],
+      ["y", "{a=b};{a=c}"],
+      ["z", ""],
+    ] as const) {
+      await fixture.create(`//tmp/${name}`, sorted);
+      await fixture.write(`//tmp/${name}`, rows);
+    }
+    await join(["//tmp/x", "//tmp/y"], "//tmp/z");
+    expect(await fixture.column("//tmp/z")).toBe('"a","b","b","c"');
+    expect((await failure(join(["//tmp/y", "//tmp/x"], "//tmp/z"))).code).toBe(301);
+    expect(await fixture.column('//tmp/z["b"]')).toBe('"b","b"');
   });
 });

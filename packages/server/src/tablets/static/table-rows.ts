@@ -12,18 +12,24 @@ import type { Draft, Node } from "../../cypress/index.ts";
 import type { Chunk, ChunkListStatistics, StoreRef } from "../chunks/index.ts";
 import { layOutChunks, type StaticChunkList } from "../chunks/index.ts";
 import { attach, type TableEnvironment } from "../tables/environment.ts";
-import type { TableState } from "../tables/table-state.ts";
 
-interface Rows {
-  readonly chunkListId?: string | undefined;
+/** The part of a node's state that tells its rows; files have the same. */
+export interface ListedRows {
+  readonly chunkListId?: string;
   readonly deltaListIds?: readonly string[];
+  readonly rowsHolder?: string;
+}
+
+interface NewRows {
+  readonly chunkListId?: string | undefined;
+  readonly deltaListIds?: readonly string[] | undefined;
   readonly rowsHolder?: string | undefined;
 }
 
 /** The same state with other rows. */
-export function withRows(state: TableState, rows: Rows): TableState {
+export function withRows<State extends ListedRows>(state: State, rows: NewRows): State {
   const { chunkListId: _, deltaListIds: __, rowsHolder: ___, ...rest } = state;
-  return {
+  const next = {
     ...rest,
     ...(rows.chunkListId === undefined ? {} : { chunkListId: rows.chunkListId }),
     ...(rows.deltaListIds === undefined || rows.deltaListIds.length === 0
@@ -31,15 +37,17 @@ export function withRows(state: TableState, rows: Rows): TableState {
       : { deltaListIds: rows.deltaListIds }),
     ...(rows.rowsHolder === undefined ? {} : { rowsHolder: rows.rowsHolder }),
   };
+  // The three fields are optional and nothing else is left out.
+  return next as unknown as State;
 }
 
 /** The table's lists in the order of their rows. */
-export function listIdsOf(state: TableState): string[] {
+export function listIdsOf(state: ListedRows): string[] {
   return [...(state.chunkListId === undefined ? [] : [state.chunkListId]), ...(state.deltaListIds ?? [])];
 }
 
-/** The chunks of a static table, each at the index of its first row. */
-export function staticChunks(environment: TableEnvironment, state: TableState): readonly StoreRef[] {
+/** The chunks of a static table or file, each at the index of its first row. */
+export function staticChunks(environment: TableEnvironment, state: ListedRows): readonly StoreRef[] {
   const lists = listIdsOf(state).map((id) => environment.chunkList(id).refs);
   const [first = [], ...others] = lists;
   return others.length === 0
@@ -50,8 +58,8 @@ export function staticChunks(environment: TableEnvironment, state: TableState): 
       );
 }
 
-/** Sums over the chunks of a static table. */
-export function staticStatistics(environment: TableEnvironment, state: TableState): ChunkListStatistics {
+/** Sums over the chunks of a static table or file. */
+export function staticStatistics(environment: TableEnvironment, state: ListedRows): ChunkListStatistics {
   let sum: ChunkListStatistics = { chunkCount: 0, rowCount: 0, dataWeight: 0, byteSize: 0 };
   for (const id of listIdsOf(state)) {
     const one = environment.chunkList(id).statistics();
@@ -74,13 +82,13 @@ export function releaseList(environment: TableEnvironment, draft: Draft, id: str
   }
 }
 
-export function releaseRows(environment: TableEnvironment, draft: Draft, state: TableState): void {
+export function releaseRows(environment: TableEnvironment, draft: Draft, state: ListedRows): void {
   for (const id of listIdsOf(state)) {
     releaseList(environment, draft, id);
   }
 }
 
-export function holdRows(environment: TableEnvironment, draft: Draft, state: TableState): void {
+export function holdRows(environment: TableEnvironment, draft: Draft, state: ListedRows): void {
   for (const id of listIdsOf(state)) {
     attach(draft, environment.chunkList(id).prepareHold(draft.batch));
   }
@@ -130,7 +138,7 @@ function appendToList(
 }
 
 /** Who holds the rows that the draft's transaction writes: absent outside of one and for a node it made. */
-function holderOf(draft: Draft, node: Node<TableState>): string | undefined {
+function holderOf(draft: Draft, node: Node): string | undefined {
   const { transactionId } = draft;
   return transactionId === undefined || draft.tree.branches.get(transactionId, node.id)?.kind === "created"
     ? undefined
@@ -141,13 +149,13 @@ function holderOf(draft: Draft, node: Node<TableState>): string | undefined {
  * The state after an overwrite; the old rows are released if this version holds them.
  * @param next schema and settings of the table from now on
  */
-export function replaceRows(
+export function replaceRows<State extends ListedRows>(
   environment: TableEnvironment,
   draft: Draft,
-  node: Node<TableState>,
-  next: TableState,
+  node: Node<State>,
+  next: State,
   added: NewChunks | undefined,
-): TableState {
+): State {
   const holder = holderOf(draft, node);
   if (holder === node.state.rowsHolder) {
     releaseRows(environment, draft, node.state);
@@ -159,13 +167,13 @@ export function replaceRows(
 }
 
 /** The state after an append. */
-export function appendRows(
+export function appendRows<State extends ListedRows>(
   environment: TableEnvironment,
   draft: Draft,
-  node: Node<TableState>,
-  next: TableState,
+  node: Node<State>,
+  next: State,
   added: NewChunks,
-): TableState {
+): State {
   const { state } = node;
   const holder = holderOf(draft, node);
   if (holder === state.rowsHolder) {
@@ -181,13 +189,13 @@ export function appendRows(
 }
 
 /** Appends to the last list of a version that holds its lists. */
-function appendToOwn(
+function appendToOwn<State extends ListedRows>(
   environment: TableEnvironment,
   draft: Draft,
-  state: TableState,
-  next: TableState,
+  state: ListedRows,
+  next: State,
   added: NewChunks,
-): TableState {
+): State {
   const deltas = state.deltaListIds ?? [];
   const last = deltas.at(-1);
   return last === undefined
@@ -203,12 +211,12 @@ function appendToOwn(
 }
 
 /** What the version above has after the commit of a transaction that changed the state. */
-export function commitRows(
+export function commitRows<State extends ListedRows>(
   environment: TableEnvironment,
   draft: Draft,
-  branch: Node<TableState>,
-  above: Node<TableState>,
-): TableState {
+  branch: Node<State>,
+  above: Node<State>,
+): State {
   const { state } = branch;
   const transaction = state.rowsHolder;
   if (transaction === undefined || transaction === above.state.rowsHolder) {
@@ -247,7 +255,7 @@ export function commitRows(
 }
 
 /** A transaction's version goes: its lists lose their holder, if it is the one. */
-export function abortRows(environment: TableEnvironment, draft: Draft, branch: Node<TableState>): void {
+export function abortRows(environment: TableEnvironment, draft: Draft, branch: Node<ListedRows>): void {
   const { state } = branch;
   if (state.rowsHolder === undefined) {
     return;

@@ -29,7 +29,7 @@ export function planWrite(path: RichPath, tablePath: string, state: TableState):
     );
   }
   const { attributes } = path;
-  const append = flag(attributes.get("append"));
+  const append = isAppend(path);
   const schema = attributes.get("schema") ?? null;
   const sortedBy = sortColumns(attributes.get("sorted_by") ?? null);
   if (schema !== null && append) {
@@ -131,7 +131,9 @@ function sortColumns(value: YsonValue): SortColumn[] {
   });
 }
 
-function flag(value: YsonValue | undefined): boolean {
+/** Whether the path says `<append=%true>`. @throws YtError when it is no boolean */
+export function isAppend(path: RichPath): boolean {
+  const value = path.attributes.get("append");
   return value !== undefined && bare(value) !== null && parseBoolean(value);
 }
 

@@ -7,6 +7,7 @@ import { type Cell, WriteBatch } from "../../cell/index.ts";
 import type { Cypress, Node, NodeType, View } from "../../cypress/index.ts";
 import { ChunkManager } from "../chunks/chunk-manager.ts";
 import type { DynamicTable } from "../dynamic-table.ts";
+import { createFileType } from "../files/index.ts";
 import { BlockMerger, OrderedTablet } from "../ordered/index.ts";
 import type { TabletTransactions } from "../transactions/index.ts";
 import { type AlterOptions, alterTable } from "./alter.ts";
@@ -47,7 +48,7 @@ export class TableManager {
 
   private constructor(environment: TableEnvironment) {
     this.environment = environment;
-    this.nodeTypes = [createTableType(environment) as NodeType];
+    this.nodeTypes = [createTableType(environment) as NodeType, createFileType(environment) as NodeType];
   }
 
   /** Opens the chunks. The tree is opened next, with `nodeTypes`; then `start` opens the tablets. */
@@ -289,10 +290,17 @@ export class TableManager {
     if (horizon === undefined) {
       return;
     }
-    const batch = new WriteBatch();
     const rows = this.environment.sortedRows(node, () => this.cypress.view().pathOf(node));
-    if (rows.compact(batch, horizon - recentSeconds * timestampsPerSecond, maxCompactedKeys) > 0) {
-      await this.environment.cell.commit({ batch });
+    for (let round = 0; round < maxCompactionRounds; round++) {
+      const batch = new WriteBatch();
+      const before = horizon - recentSeconds * timestampsPerSecond;
+      const removed = rows.compact(batch, before, maxCompactedKeys, maxCompactedRecords);
+      if (removed > 0) {
+        await this.environment.cell.commit({ batch });
+      }
+      if (removed < maxCompactedRecords) {
+        return;
+      }
     }
   }
 
@@ -307,4 +315,7 @@ export class TableManager {
 const timestampsPerSecond = 1n << 30n;
 /** Versions younger than this stay, so that reads at a recent timestamp find them. */
 const recentSeconds = 60n;
-const maxCompactedKeys = 500;
+/** What one batch of compaction may look at and remove: a few milliseconds. */
+const maxCompactedKeys = 200;
+const maxCompactedRecords = 1000;
+const maxCompactionRounds = 20;

@@ -1,0 +1,3 @@
+/** Files: the node type, and their bytes. */
+export { type FileRead, readFile, writeFile } from "./file-data.ts";
+export { createFileType, type FileState } from "./file-type.ts";
