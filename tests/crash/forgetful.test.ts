@@ -24,7 +24,9 @@ const seed = Number(process.env.QYT_SEED ?? Math.floor(Math.random() * 0x1_0000_
 const crashPoints = Number(process.env.QYT_CRASH_POINTS ?? 60);
 
 describe(`a store that forgets what was not flushed, QYT_SEED=${seed}`, () => {
-  it(`keeps every promise, crashed at each of ${crashPoints} writes`, { timeout: 180_000 }, async () => {
+  it(`keeps every promise, crashed at each of ${crashPoints} writes`, {
+    timeout: 60_000 + crashPoints * 3_000,
+  }, async () => {
     let storedBatches = 0;
     for (let crashPoint = 0; crashPoint < crashPoints; ++crashPoint) {
       try {
