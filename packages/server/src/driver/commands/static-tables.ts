@@ -1,7 +1,13 @@
 /** Tables as files of rows. Specified in: yt/yt/client/driver/table_commands.cpp. */
-import { type YsonMap, YtError } from "@qyt/base";
-import { type ControlAttributes, concatenate, readTable, writeTable } from "../../tablets/static/index.ts";
-import { type CommandContext, defineCommand, stream } from "../define.ts";
+import { type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import {
+  type ControlAttributes,
+  columnarStatistics,
+  concatenate,
+  readTable,
+  writeTable,
+} from "../../tablets/static/index.ts";
+import { type CommandContext, defineCommand, stream, structured } from "../define.ts";
 import { optional, parameter, readBoolean, readInt64, withDefault } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
 import { fileCommands } from "./files.ts";
@@ -112,4 +118,29 @@ const concatenateCommand = defineCommand({
   },
 });
 
-export const staticTableCommands = [writeTableCommand, readTableCommand, concatenateCommand, ...fileCommands];
+const getTableColumnarStatistics = defineCommand({
+  name: "get_table_columnar_statistics",
+  input: "null",
+  output: "structured",
+  isVolatile: false,
+  isHeavy: true,
+  access: "read on the tables and the columns that their paths name",
+  summary: "Data weight of single columns, found by reading the rows.",
+  parameters: { paths: parameter.list(parameter.path) },
+  async execute(context, { paths }) {
+    const { tables, transactions } = context.services;
+    const found: YsonValue[] = [];
+    for (const path of paths) {
+      found.push(await columnarStatistics(tables, transactions, cypressContext(context), path));
+    }
+    return structured(found);
+  },
+});
+
+export const staticTableCommands = [
+  writeTableCommand,
+  readTableCommand,
+  concatenateCommand,
+  getTableColumnarStatistics,
+  ...fileCommands,
+];

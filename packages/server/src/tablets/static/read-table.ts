@@ -58,14 +58,13 @@ export function readTable(
   options: ReadTableOptions,
 ): TableRead {
   const { path } = options;
-  const transactionId = bare(path.attributes.get("transaction_id") ?? null);
-  const { node, view } = tables.find(
-    typeof transactionId === "string" ? { ...context, transactionId } : context,
+  const { source, columns, state } = openForReading(
+    tables,
+    transactions,
+    context,
     path,
+    options.omitInaccessibleColumns,
   );
-  const { state } = node;
-  const columns = accessibleColumns(view, context.user, node, path, options.omitInaccessibleColumns);
-  const source = openSource(tables, transactions, node, path, context.user);
   let writer: TableRowWriter;
   try {
     writer = createTableRowWriter(options.format, state.schema, columns.wanted, source.formats);
@@ -83,6 +82,31 @@ export function readTable(
         omitted_inaccessible_columns: options.omitInaccessibleColumns ? columns.omitted : undefined,
       }),
   };
+}
+
+/** A table at the beginning of a read; the caller releases the source. */
+export interface OpenTable {
+  readonly source: RowSource;
+  readonly columns: Columns;
+  readonly state: TableState;
+}
+
+/** Finds a table, checks access to its columns, and takes hold of what it shows now. @throws YtError 500, 901 */
+export function openForReading(
+  tables: TableManager,
+  transactions: TabletTransactions,
+  context: TableContext,
+  path: RichPath,
+  omitsInaccessible: boolean,
+): OpenTable {
+  const transactionId = bare(path.attributes.get("transaction_id") ?? null);
+  const { node, view } = tables.find(
+    typeof transactionId === "string" ? { ...context, transactionId } : context,
+    path,
+  );
+  const columns = accessibleColumns(view, context.user, node, path, omitsInaccessible);
+  const source = openSource(tables, transactions, node, path, context.user);
+  return { source, columns, state: node.state };
 }
 
 interface Columns {

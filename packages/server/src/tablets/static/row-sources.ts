@@ -223,7 +223,6 @@ const tags = new Map<number, number>([
   [typeRank.max, 0xff],
 ]);
 const ranks: Readonly<Record<PhysicalType, number>> = typeRank;
-const above = Buffer.of(0xff);
 
 /** The first encoded key behind a cut. */
 function encodeCut(cut: KeyCut, types: readonly PhysicalType[]): Buffer {
@@ -239,6 +238,5 @@ function encodeCut(cut: KeyCut, types: readonly PhysicalType[]): Buffer {
     }
     values.push(part.value);
   }
-  const prefix = encodeKeyPrefix(values, types);
-  return cut.after || cut.key.length > types.length ? Buffer.concat([prefix, above]) : prefix;
+  return cut.after || cut.key.length > types.length ? rowKeyAfter(values, types) : firstRowKey(values, types);
 }

@@ -2,6 +2,7 @@ import { mapOf } from "@qyt/base";
 import { parseRichPath, parseYson } from "@qyt/yson";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keyspace, prefixRange, storeKey } from "../../cell/index.ts";
+import { columnarStatistics } from "./columnar-statistics.ts";
 import { concatenate } from "./concatenate.ts";
 import { failure, root, StaticFixture } from "./static-fixture.ts";
 
@@ -288,4 +289,20 @@ describe("concatenate", () => {
     expect((await failure(join(["//tmp/y", "//tmp/x"], "//tmp/z"))).code).toBe(301);
     expect(await fixture.column('//tmp/z["b"]')).toBe('"b","b"');
   });
+});
+
+test("the weight of single columns, of rows with a schema and without", async () => {
+  await fixture.create("//tmp/x", strong);
+  await fixture.write("//tmp/x", "{a=1;b=xyz};{a=2;b=#}");
+  await fixture.create("//tmp/y");
+  await fixture.write("//tmp/y", "{a=1;c=%true};{c=[1]};{a=abc}");
+  const weights = async (path: string) =>
+    (await columnarStatistics(fixture.tables, fixture.transactions, root, parseRichPath(path))).get(
+      "column_data_weights",
+    );
+  expect(await weights("//tmp/x{a,b,z}")).toEqual(mapOf({ a: 16n, b: 3n, z: 0n }));
+  expect(await weights("//tmp/x{a}[#1]")).toEqual(mapOf({ a: 8n }));
+  // A list of one small integer is five bytes of binary YSON.
+  expect(await weights("//tmp/y{a,c}")).toEqual(mapOf({ a: 11n, c: 6n }));
+  expect((await failure(weights("//tmp/x"))).message).toContain("It is required to specify column selectors");
 });
