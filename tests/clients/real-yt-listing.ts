@@ -28,7 +28,7 @@ function playOnce(environment: Environment, creation: ConsumerCreation): void {
 
   const steps = readListing().filter((step) => belongsTo(step, creation));
   // The lines build on one another, so one test plays them all.
-  it("answers every line as printed", { timeout: 240_000 }, async () => {
+  it("answers every line as printed", { timeout: 600_000 }, async () => {
     for (const step of steps) {
       if (comesAfterTrimming(step)) {
         await expectAnswer(clusters, environment, {

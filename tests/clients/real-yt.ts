@@ -74,7 +74,7 @@ export class ClustersForYt {
   }
 
   /** Runs lines in bash as user bob, after pasting the printed line. */
-  bash(environment: Environment, lines: string, timeoutMs = 120_000): Promise<Answer> {
+  bash(environment: Environment, lines: string, timeoutMs = 240_000): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const child = spawn("bash", ["-c", `${this.exportLine}\n${lines}`], {
         cwd: this.#folder.path,
