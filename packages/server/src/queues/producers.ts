@@ -93,18 +93,22 @@ export interface PushParameters extends SessionParameters, ChangeOptions {
   readonly sequenceNumber: bigint | undefined;
   readonly userMeta: YsonValue | undefined;
   readonly requireSyncReplica: boolean;
+  /** The layout of the queue's tablets that the rows were routed by; another one at commit refuses the push. */
+  readonly layoutRevision?: bigint | undefined;
 }
 
 export interface PushResult {
   readonly lastSequenceNumber: bigint;
   readonly skippedRowCount: bigint;
+  /** Of the queue's tablets when the rows were routed. */
+  readonly layoutRevision: bigint;
 }
 
 /** The two tables of a push, checked; the queue's write schema is needed to read the rows. */
 export function pushTables(
   services: QueueServices,
   context: QueueContext,
-  parameters: Pick<PushParameters, "producerPath" | "queuePath">,
+  parameters: Pick<PushParameters, "producerPath" | "queuePath" | "layoutRevision">,
 ): { readonly queue: DynamicTable; readonly producer: DynamicTable } {
   requireThisCluster(services, parameters);
   const queue = validTable(services, context, parameters.queuePath, "queue");
@@ -118,6 +122,10 @@ export function pushTables(
   checkPermission(producer, context, "write");
   checkPermission(queue, context, "write");
   requireProducerSchema(producer);
+  // Before the rows are read: their tablets may not exist any more.
+  if (parameters.layoutRevision !== undefined) {
+    queue.requireLayout(parameters.layoutRevision);
+  }
   return { queue, producer };
 }
 
@@ -144,6 +152,7 @@ export async function pushQueueProducer(
     if (numbers.skippedRowCount < rows.rowCount) {
       transaction.insertRows(tables.queue, rows.slice(numbers.skippedRowCount, rows.rowCount), {
         requireSyncReplica: parameters.requireSyncReplica,
+        layoutRevision: parameters.layoutRevision,
       });
     }
     const reached = numbers.last !== undefined && numbers.last > last ? numbers.last : last;
@@ -154,6 +163,7 @@ export async function pushQueueProducer(
     });
     transaction.remembered.set(memory, reached);
     return {
+      layoutRevision: tables.queue.layoutRevision,
       lastSequenceNumber: numbers.last ?? last,
       skippedRowCount: BigInt(numbers.skippedRowCount),
     };

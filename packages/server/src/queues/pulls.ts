@@ -34,6 +34,8 @@ export interface PullSummary {
   readonly startOffset: bigint;
   /** How many rows from the asked offset on are gone, trimmed. */
   readonly skippedRowCount: bigint;
+  /** Of the queue's tablets when reading began; absent when its cluster does not tell. */
+  readonly layoutRevision: bigint | undefined;
 }
 
 export interface PullResult {
@@ -120,6 +122,7 @@ async function pullLocal(
     await waitForRow(services, context, table, parameters, offset);
   }
   const tablet = table.readableTablet(parameters.partitionIndex);
+  const { layoutRevision } = table;
   const writer = new SliceWriter(parameters.format, table.schema, table.querySchema, { isSchemaful: true });
   let start: number | undefined;
   const onSlice = (slice: RowSlice): void => {
@@ -135,6 +138,7 @@ async function pullLocal(
     summary: () => ({
       startOffset: start === undefined ? asked : BigInt(start),
       skippedRowCount: BigInt(Math.max(0, (start ?? tablet.visible.trimmedRowCount) - offset)),
+      layoutRevision,
     }),
   };
 }

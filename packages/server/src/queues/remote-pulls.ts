@@ -2,7 +2,7 @@
  * Pulls through a consumer here from a queue on another cluster: that cluster reads and, if asked, waits;
  * its rows pass through as bytes.
  */
-import { bare, isMap, toYtError, withAttributes, type YsonValue, YtError } from "@qyt/base";
+import { bare, isMap, toYtError, Uint64, withAttributes, type YsonValue, YtError } from "@qyt/base";
 import { defaultRequestTimeoutMs, readChunks, type TransportResponse } from "@qyt/client";
 import { parseYson } from "@qyt/yson";
 import { onCluster } from "../clusters/index.ts";
@@ -69,7 +69,12 @@ function summaryOf(response: TransportResponse, offset: bigint): PullSummary {
     const value: YsonValue = isMap(parameters) ? bare(parameters.get(name) ?? null) : null;
     return typeof value === "bigint" ? value : fallback;
   };
-  return { startOffset: integer("start_offset", offset), skippedRowCount: integer("skipped_row_count", 0n) };
+  const revision = isMap(parameters) ? bare(parameters.get("tablet_layout_revision") ?? null) : null;
+  return {
+    startOffset: integer("start_offset", offset),
+    skippedRowCount: integer("skipped_row_count", 0n),
+    layoutRevision: revision instanceof Uint64 ? revision.value : undefined,
+  };
 }
 
 /** Errors of the stream say which cluster they come from. */

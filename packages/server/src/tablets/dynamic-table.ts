@@ -28,6 +28,10 @@ export interface DynamicTable {
 
   // Ordered tables
 
+  /** Changes whenever the tablets change, or the set of those that take writes. 0 for a sorted table. */
+  readonly layoutRevision: bigint;
+  /** @throws YtError 1704 unless the layout has this revision; 1 for a sorted table */
+  requireLayout(revision: bigint): void;
   /** Indexes of the tablets that take writes. @throws YtError 1702 `Table //t has no mounted tablets` */
   writableTabletIndexes(): readonly number[];
   /** @throws YtError 1701 for a wrong index, 1702 when it is not mounted */

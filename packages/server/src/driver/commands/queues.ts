@@ -1,5 +1,5 @@
 /** The commands of the Queue API. Specified in: yt/yt/client/driver/queue_commands.cpp. */
-import { Attributed, limits, mapOf, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { Attributed, limits, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import * as queues from "../../queues/index.ts";
 import type { CommandContext } from "../define.ts";
 import { defineCommand, stream, structured } from "../define.ts";
@@ -95,7 +95,14 @@ function qualified(reference: queues.ConsumerReference): YsonValue {
   );
 }
 
-/** What both pulls take. Limits are checked by the queue room, with its texts. */
+/**
+ * What both pulls take. Limits are checked by the queue room, with its texts.
+ *
+ * Response parameters: `start_offset` and `start_row_index`, the index of the first row returned, or the
+ * asked offset when there is none; `skipped_row_count`, present when the offset lies below the first row
+ * that is left: so many rows from the offset on were trimmed, and the answer goes on behind them;
+ * `tablet_layout_revision`, of the queue's tablets, to be named in pushes that are routed by them.
+ */
 const pullParameters = {
   queue_path: parameter.path,
   partition_index: parameter.int32,
@@ -176,11 +183,12 @@ function limitsOf(parameters: PullLimits): queues.PullLimits {
 function pullResponse(result: queues.PullResult): ReturnType<typeof stream> {
   return stream(result.chunks, {
     responseParameters: () => {
-      const { startOffset, skippedRowCount } = result.summary();
+      const { startOffset, skippedRowCount, layoutRevision } = result.summary();
       return mapOf({
         start_offset: startOffset,
         start_row_index: startOffset,
         skipped_row_count: skippedRowCount > 0n ? skippedRowCount : undefined,
+        tablet_layout_revision: layoutRevision === undefined ? undefined : new Uint64(layoutRevision),
       });
     },
   });
@@ -286,6 +294,11 @@ const removeQueueProducerSession = defineCommand({
   },
 });
 
+/**
+ * With `tablet_layout_revision` the push is refused (1704, nothing written) unless the queue's tablets have
+ * that layout, now and at the commit: for rows whose `$tablet_index` was chosen by it. The revision is the
+ * attribute `@tablet_layout_revision` of the queue, and a response parameter of pulls and pushes.
+ */
 const pushQueueProducer = defineCommand({
   name: "push_queue_producer",
   versions: [4],
@@ -301,6 +314,7 @@ const pushQueueProducer = defineCommand({
     sequence_number: optional(parameter.int64),
     user_meta: optional(parameter.yson),
     require_sync_replica: withDefault(parameter.boolean, true),
+    tablet_layout_revision: optional(parameter.uint64),
     ...changeParameters,
   },
   async execute(context, parameters) {
@@ -312,6 +326,7 @@ const pushQueueProducer = defineCommand({
       sequenceNumber: parameters.sequence_number,
       userMeta: parameters.user_meta,
       requireSyncReplica: parameters.require_sync_replica,
+      layoutRevision: parameters.tablet_layout_revision,
       ...changeOptions(context, parameters),
     };
     const services = context.services.queues;
@@ -323,6 +338,7 @@ const pushQueueProducer = defineCommand({
     const result = await queues.pushQueueProducer(services, queueContext(context), push, tables, rows);
     return structured(
       mapOf({ last_sequence_number: result.lastSequenceNumber, skipped_row_count: result.skippedRowCount }),
+      mapOf({ tablet_layout_revision: new Uint64(result.layoutRevision) }),
     );
   },
 });

@@ -50,6 +50,11 @@ function writableTable(context: CommandContext, path: RichPath): DynamicTable {
   return context.services.tables.dynamicTable({ user: context.user }, path, { permission: "write" });
 }
 
+/**
+ * With `tablet_layout_revision` rows for a queue are refused (1704, nothing written) unless its tablets have
+ * that layout, now and at the commit: for rows whose `$tablet_index` was chosen by it. The revision is the
+ * attribute `@tablet_layout_revision` of the queue.
+ */
 const insertRows = defineCommand({
   ...tabular,
   name: "insert_rows",
@@ -61,11 +66,16 @@ const insertRows = defineCommand({
     aggregate: withDefault(parameter.boolean, false),
     allow_missing_key_columns: withDefault(parameter.boolean, false),
     lock_type: withDefault(parameter.oneOf("ELockType", ["exclusive", "shared_write"]), "exclusive"),
+    tablet_layout_revision: optional(parameter.uint64),
   },
   async execute(context, parameters) {
     const table = writableTable(context, parameters.path);
     if (!table.sorted && parameters.update) {
       throw new YtError('Cannot use "update" mode for ordered tables');
+    }
+    if (parameters.tablet_layout_revision !== undefined) {
+      // Before the rows are read: their tablets may not exist any more.
+      table.requireLayout(parameters.tablet_layout_revision);
     }
     const rows = await readRows(context, table.writeSchema, {
       rowKind: "insert",
@@ -78,6 +88,7 @@ const insertRows = defineCommand({
         aggregate: parameters.aggregate,
         lockType: parameters.lock_type,
         requireSyncReplica: parameters.require_sync_replica,
+        layoutRevision: parameters.tablet_layout_revision,
       });
     });
     return { kind: "empty" };

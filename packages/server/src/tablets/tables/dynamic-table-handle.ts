@@ -2,7 +2,7 @@
  * A dynamic table as transactions and queries use it: always the present state of the node, so that a
  * transaction that commits after an unmount is refused.
  */
-import { assert, YtError } from "@qyt/base";
+import { assert, mapOf, Uint64, YtError } from "@qyt/base";
 import { type RowValue, TableSchema, toProducerWriteSchema, toQuerySchema, toWriteSchema } from "@qyt/schema";
 import type { Node, View } from "../../cypress/index.ts";
 import type { DynamicTable, RowInfo } from "../dynamic-table.ts";
@@ -98,6 +98,28 @@ export class DynamicTableHandle implements DynamicTable {
 
   get tabletCount(): number {
     return this.state.tablets.length;
+  }
+
+  get layoutRevision(): bigint {
+    return this.state.layoutRevision ?? 0n;
+  }
+
+  requireLayout(revision: bigint): void {
+    if (this.sorted) {
+      throw new YtError(`Table ${this.path} is not ordered: its tablets have no layout revision`, {
+        attributes: { path: this.path },
+      });
+    }
+    const actual = this.layoutRevision;
+    if (revision !== actual) {
+      throw new YtError(
+        `The tablets of table ${this.path} have changed: expected layout revision ${revision}, actual ${actual}; look at the tablets again, then send the rows again`,
+        {
+          code: "InvalidMountRevision",
+          attributes: mapOf({ path: this.path, expected: new Uint64(revision), actual: new Uint64(actual) }),
+        },
+      );
+    }
   }
 
   check(user: string, permission: "read" | "write" | "mount"): void {

@@ -84,7 +84,22 @@ export function changeTabletStates(
       draft.onDurable(() => ordered.wakeWaiters());
     }
   }
-  draft.update(node.id, { state: { ...state, tablets } }, { lock: { mode: "exclusive" } });
+  const next = { ...state, tablets };
+  const isSameLayout = !isOrderedDynamic(state) || sameTakeWrites(state.tablets, tablets);
+  draft.update(
+    node.id,
+    { state: isSameLayout ? next : withNewLayout(draft, next) },
+    { lock: { mode: "exclusive" } },
+  );
+}
+
+function sameTakeWrites(before: readonly TabletRecord[], after: readonly TabletRecord[]): boolean {
+  return before.every(({ state }, index) => (state === "mounted") === (after[index]?.state === "mounted"));
+}
+
+/** Clients that route rows by the tablets must look at them again. Revisions are never used twice. */
+export function withNewLayout(draft: Draft, state: TableState): TableState {
+  return { ...state, layoutRevision: draft.nextTimestamp() };
 }
 
 function nextState(tablet: TabletRecord, command: LifecycleCommand): TabletStateName {

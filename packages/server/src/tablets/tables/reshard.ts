@@ -8,7 +8,7 @@ import { type YsonValue, YtError } from "@qyt/base";
 import type { Draft, Node } from "../../cypress/index.ts";
 import { prepareJoin } from "../ordered/index.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
-import { resolveRange, type TabletRange } from "./lifecycle.ts";
+import { resolveRange, type TabletRange, withNewLayout } from "./lifecycle.ts";
 import { isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
 import { checkTabletCount, parsePivotKeys, parsePreset } from "./tablet-layout.ts";
 import { createOrderedTablet, tabletObjectType } from "./tablets.ts";
@@ -51,7 +51,8 @@ export function reshardTable(
     : reshardOrdered(environment, draft, node, first, last, options);
   const tablets = [...state.tablets.slice(0, first), ...replacement, ...state.tablets.slice(last + 1)];
   checkTabletCount(tablets.length);
-  draft.update(node.id, { state: { ...state, tablets } });
+  const next = { ...state, tablets };
+  draft.update(node.id, { state: isSortedDynamic(state) ? next : withNewLayout(draft, next) });
 }
 
 function reshardOrdered(

@@ -69,6 +69,10 @@ export function tableAttributes(environment: TableEnvironment): ReadonlyMap<stri
     "tablet_count",
     whenDynamic((state) => BigInt(state.tablets.length)),
   );
+  add(
+    "tablet_layout_revision",
+    whenOrdered((state) => new Uint64(state.layoutRevision ?? 0n)),
+  );
   add("tablet_count_by_state", whenDynamic(countByState));
   add("tablet_count_by_expected_state", whenDynamic(countByState));
   add(

@@ -31,6 +31,8 @@ export interface TableState {
   /** The transaction whose version of the table holds these lists; absent when the node itself does. */
   readonly rowsHolder?: string;
   readonly tablets: readonly TabletRecord[];
+  /** Of an ordered table: another one whenever the tablets, or those of them that take writes, change. */
+  readonly layoutRevision?: bigint;
   /** Id under which the rows of a sorted dynamic table are stored. */
   readonly rowsId?: string;
   /** All value columns the table ever had; stored cells name them by position. */
@@ -60,6 +62,7 @@ export function encodeTableState(state: TableState): YsonValue {
     delta_list_ids: state.deltaListIds,
     rows_holder: state.rowsHolder,
     rows_id: state.rowsId,
+    layout_revision: state.layoutRevision,
     value_columns: state.valueColumns,
     tablets: state.tablets.map((tablet) =>
       mapOf({
@@ -79,6 +82,7 @@ export function decodeTableState(value: YsonValue): TableState {
   const deltaListIds = map.get("delta_list_ids");
   const rowsHolder = map.get("rows_holder");
   const rowsId = map.get("rows_id");
+  const layoutRevision = map.get("layout_revision");
   return {
     schema: TableSchema.fromYson(map.get("schema") ?? []),
     schemaMode: map.get("schema_mode") === "strong" ? "strong" : "weak",
@@ -90,6 +94,7 @@ export function decodeTableState(value: YsonValue): TableState {
     ...(deltaListIds === undefined ? {} : { deltaListIds: asList(deltaListIds).map(asString) }),
     ...(rowsHolder === undefined ? {} : { rowsHolder: asString(rowsHolder) }),
     ...(rowsId === undefined ? {} : { rowsId: asString(rowsId) }),
+    ...(typeof layoutRevision === "bigint" ? { layoutRevision } : {}),
   };
 }
 

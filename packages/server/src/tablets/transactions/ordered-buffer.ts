@@ -21,9 +21,18 @@ interface Append {
 export class OrderedBuffer {
   readonly table: DynamicTable;
   readonly #appends: Append[] = [];
+  /** Rows were routed by this layout of the tablets. */
+  #layoutRevision: bigint | undefined;
 
   constructor(table: DynamicTable) {
     this.table = table;
+  }
+
+  /** Now and at the commit the tablets must be as the caller knows them. @throws YtError 1704 */
+  expectLayout(revision: bigint): void {
+    this.table.requireLayout(revision);
+    // An earlier one that is not the present one any more must make the commit fail.
+    this.#layoutRevision ??= revision;
   }
 
   /** @throws YtError for a tablet index out of range, 1702 for a tablet that takes no writes */
@@ -65,6 +74,9 @@ export class OrderedBuffer {
 
   /** Puts all appends into the batch; each prepared change goes to `prepared` as soon as it counts. */
   prepare(batch: WriteBatch, commitTimestamp: bigint, prepared: Prepared[]): void {
+    if (this.#layoutRevision !== undefined) {
+      this.table.requireLayout(this.#layoutRevision);
+    }
     for (const { tabletIndex, rows, selection } of this.#appends) {
       prepared.push(this.table.writableTablet(tabletIndex).prepareAppend(batch, rows, selection, commitTimestamp));
     }

@@ -24,6 +24,8 @@ export interface InsertOptions {
   readonly lockType?: "exclusive" | "shared_write";
   /** For replicated tables, which are not served yet. */
   readonly requireSyncReplica?: boolean;
+  /** Of an ordered table: the rows were routed by this layout, and go nowhere when it is another one at commit. */
+  readonly layoutRevision?: bigint | undefined;
 }
 
 export interface TransactionOptions {
@@ -75,7 +77,11 @@ export class TabletTransaction {
       if (options.update === true) {
         throw new YtError('Cannot use "update" mode for ordered tables');
       }
-      this.#orderedBuffer(table).append(rows, this.#options.random);
+      const buffer = this.#orderedBuffer(table);
+      if (options.layoutRevision !== undefined) {
+        buffer.expectLayout(options.layoutRevision);
+      }
+      buffer.append(rows, this.#options.random);
       return;
     }
     const buffer = this.#rowBuffer(table);
