@@ -7,7 +7,7 @@ import { type ClientOptions, createClient, type YtClient } from "@qyt/client";
 import { consumerSchema, type TableSchema } from "@qyt/schema";
 import { type Cluster, MemoryStore, startCluster } from "@qyt/server";
 import { freePort } from "@qyt/testing";
-import { toYson, writeYson } from "@qyt/yson";
+import { fromYson, parseYson, toYson, writeYson } from "@qyt/yson";
 import { pino } from "pino";
 import { expect } from "vitest";
 
@@ -209,6 +209,11 @@ export async function failureOf(
   };
   visit(outcome);
   return { codes, text: messages.join("\n"), error: outcome };
+}
+
+/** The header `X-YT-Response-Parameters` in text YSON. */
+export function responseParametersOf(header: string | null | undefined): unknown {
+  return header === null || header === undefined ? undefined : fromYson(parseYson(header));
 }
 
 /** Strips the system columns that the commit fills. */
