@@ -19,9 +19,13 @@ export interface DynamicTable {
   readonly writeSchema: TableSchema;
   /** What `push_queue_producer` accepts. */
   readonly producerWriteSchema: TableSchema;
-  /** The key columns, as `lookup_rows` and `delete_rows` take them. */
+  /** The key columns, as `lookup_rows` and `delete_rows` take them: without computed ones. */
   readonly keySchema: TableSchema;
   readonly tabletCount: number;
+  /** Another object whenever a tablet has come, gone or changed its state. */
+  readonly layout: object;
+  /** For rows that were read by this schema. @throws YtError 1704 when the table has been altered since */
+  requireSchema(schema: TableSchema): void;
 
   /** @throws YtError 901 */
   check(user: string, permission: "read" | "write" | "mount"): void;
@@ -48,8 +52,10 @@ export interface DynamicTable {
   /** @throws YtError 1702 when the tablet of the key does not take writes (or reads) */
   requireWritableKey(key: Buffer): void;
   requireReadableKey(key: Buffer): void;
-  /** Fills computed key columns and checks what the schema alone cannot. */
-  completeRow(row: readonly (RowValue | undefined)[]): (RowValue | undefined)[];
+  /** From cells in the order of the write schema to all columns: computed key columns are evaluated. */
+  completeRow(row: readonly (RowValue | undefined)[]): readonly (RowValue | undefined)[];
+  /** From values in the order of the key schema to a whole key. */
+  completeKey(key: readonly (RowValue | undefined)[]): readonly RowValue[];
 }
 
 export interface RowInfo {

@@ -2,9 +2,11 @@
 import type { RegisteredCommand } from "../define.ts";
 import { batchCommands } from "./batch.ts";
 import { cypressCommands } from "./cypress.ts";
+import { lookupCommands } from "./lookup-rows.ts";
 import { miscCommands } from "./misc.ts";
 import { queueCommands } from "./queues.ts";
 import { rowCommands } from "./rows.ts";
+import { selectCommands } from "./select-rows.ts";
 import { staticTableCommands } from "./static-tables.ts";
 import { tableCommands } from "./tables.ts";
 import { transactionCommands } from "./transactions.ts";
@@ -14,6 +16,8 @@ export const allCommands: readonly RegisteredCommand[] = [
   ...cypressCommands,
   ...tableCommands,
   ...rowCommands,
+  ...lookupCommands,
+  ...selectCommands,
   ...staticTableCommands,
   ...queueCommands,
   ...miscCommands,

@@ -5,6 +5,15 @@
 import { YtError } from "@qyt/base";
 import { compareRowValues, type PhysicalType, type RowValue } from "@qyt/schema";
 
+const supported = new Set(["sum", "min", "max", "first"]);
+
+/** @throws YtError for a function that rows cannot be folded with here */
+export function requireAggregate(name: string): void {
+  if (!supported.has(name)) {
+    throw new YtError(`Aggregate function "${name}" is not supported`);
+  }
+}
+
 /** Folds `increment` into `base`; null is the neutral element. @throws YtError for an unknown function */
 export function aggregate(name: string, base: RowValue, increment: RowValue, type: PhysicalType): RowValue {
   if (increment === null) {
@@ -23,7 +32,8 @@ export function aggregate(name: string, base: RowValue, increment: RowValue, typ
     case "first":
       return base;
     default:
-      throw new YtError(`Aggregate function "${name}" is not supported`);
+      requireAggregate(name);
+      return increment;
   }
 }
 

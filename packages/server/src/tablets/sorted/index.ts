@@ -1,5 +1,6 @@
 /** Rows of sorted dynamic tables. */
+export { firstRowKey, rowKeyAfter, rowsPrefix } from "./row-keys.ts";
 export { LockGroups, type LockMode, mainGroup } from "./row-locks.ts";
-export { checkRowKey, rowsPrefix } from "./row-keys.ts";
-export { type RowWrite, SortedRows, type SortedRowsOptions, type WriteStamp } from "./sorted-rows.ts";
+export type { RowWrite, WriteSession, WriteStamp } from "./row-writes.ts";
+export { type ScannedRows, SortedRows, type SortedRowsOptions } from "./sorted-rows.ts";
 export type { RowVersion, VersionCell, VersionInput, VersionKind } from "./version-record.ts";

@@ -1,16 +1,20 @@
 /**
  * Keys of the rows of sorted tables in the store.
  *
- *     0x07 · rows id (16 bytes) · encoded key · inverted commit timestamp u64 · part u16
+ *     0x07 · rows id (16 bytes) · row key · inverted commit timestamp u64 · part u16
  *
  * So the versions of a row stand together, newest first. The rows id belongs to the table, not to a
- * tablet: resharding moves nothing.
+ * tablet: resharding moves nothing. A row key is the encoded key without nulls at its end, and 0x01, which
+ * is below the tag of every value: so a key column that is added later is null in the rows that are there.
  */
-import { limits, YtError } from "@qyt/base";
+import { assert, limits, YtError } from "@qyt/base";
+import { decodeKey, encodeKeyPrefix, type PhysicalType, type RowValue } from "@qyt/schema";
 import { type KeyRange, keyspace } from "../../cell/index.ts";
 import { encodeObjectId } from "../chunks/keys.ts";
 
 const allBits = (1n << 64n) - 1n;
+const endOfKey = Buffer.of(0x01);
+const aboveAllTags = Buffer.of(0xff);
 export const versionSuffixBytes = 10;
 export const rowsPrefixBytes = 17;
 export const maxRowKeyBytes = limits.maxStoreKeyBytes - rowsPrefixBytes - versionSuffixBytes;
@@ -19,14 +23,44 @@ export function rowsPrefix(rowsId: string): Buffer {
   return Buffer.concat([Buffer.of(keyspace.sortedRows), encodeObjectId(rowsId)]);
 }
 
-/** @throws YtError 308 for a key that the store cannot take */
-export function checkRowKey(key: Buffer): void {
+/** @throws YtError 308 for a key that the store cannot take, 325 on NaN */
+export function encodeRowKey(values: readonly RowValue[], types: readonly PhysicalType[]): Buffer {
+  assert(values.length === types.length, "a key has a value for every key column");
+  const key = Buffer.concat([encodeKeyPrefix(withoutNullsAtEnd(values), types), endOfKey]);
   if (key.length > maxRowKeyBytes) {
     throw new YtError(`Key is too long: encoded length ${key.length}, limit ${maxRowKeyBytes}`, {
       code: "RowWeightLimitExceeded",
       attributes: { length: BigInt(key.length), limit: BigInt(maxRowKeyBytes) },
     });
   }
+  return key;
+}
+
+export function decodeRowKey(key: Buffer, types: readonly PhysicalType[]): RowValue[] {
+  const values = decodeKey(key.subarray(0, -1), types);
+  while (values.length < types.length) {
+    values.push(null);
+  }
+  return values;
+}
+
+/** Where the row keys that begin with these values, or that are above them, begin. */
+export function firstRowKey(values: readonly RowValue[], types: readonly PhysicalType[]): Buffer {
+  // Null is the smallest value, and not written at the end.
+  return encodeKeyPrefix(withoutNullsAtEnd(values), types);
+}
+
+/** Above all row keys that begin with these values. With no values: above all. */
+export function rowKeyAfter(values: readonly RowValue[], types: readonly PhysicalType[]): Buffer {
+  return Buffer.concat([encodeKeyPrefix(values, types), aboveAllTags]);
+}
+
+function withoutNullsAtEnd(values: readonly RowValue[]): readonly RowValue[] {
+  let count = values.length;
+  while (count > 0 && (values[count - 1] ?? null) === null) {
+    count--;
+  }
+  return count === values.length ? values : values.slice(0, count);
 }
 
 export function versionKey(prefix: Buffer, key: Buffer, timestamp: bigint, part: number): Buffer {
@@ -51,7 +85,7 @@ export function partOfKey(stored: Buffer): number {
   return stored.readUInt16BE(stored.length - 2);
 }
 
-/** The encoded key inside a stored key. */
+/** The row key inside a stored key. */
 export function rowKeyOf(stored: Buffer): Buffer {
   return stored.subarray(rowsPrefixBytes, stored.length - versionSuffixBytes);
 }

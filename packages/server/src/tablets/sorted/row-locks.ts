@@ -21,7 +21,9 @@ export class LockGroups {
     const names = [...new Set(schema.columns.flatMap(({ lock }) => (lock === undefined ? [] : [lock])))];
     this.names = names;
     this.all = names.reduce((mask, _, index) => mask | (2 << index), mainGroup) >>> 0;
-    this.#byColumn = schema.columns.map(({ lock }) => (lock === undefined ? mainGroup : 2 << names.indexOf(lock)));
+    this.#byColumn = schema.columns.map(({ lock }) =>
+      lock === undefined ? mainGroup : 2 << names.indexOf(lock),
+    );
   }
 
   /** The bit of a column by its position in the schema. */
@@ -41,18 +43,27 @@ export class LockGroups {
   }
 }
 
-/** A claim on some groups of a row by a commit. */
-export interface RowClaim {
+/** A commit that claims rows. */
+export interface ClaimOwner {
   readonly transactionId: string;
   /** Commit timestamp. */
   readonly timestamp: bigint;
+  /** The commit came to nothing: its claims count no more, and go when there is time. */
+  hasFailed: boolean;
+}
+
+/** A claim on some groups of a row by a commit. */
+export interface RowClaim {
+  readonly owner: ClaimOwner;
   readonly mask: number;
   readonly mode: LockMode;
 }
 
 export interface RowConflict {
-  readonly winner: RowClaim;
+  readonly winner: ClaimOwner;
   readonly reason: "write" | "read" | "shared write";
+  /** Groups that both want. */
+  readonly mask: number;
 }
 
 export class RowLocks {
@@ -63,17 +74,10 @@ export class RowLocks {
 
   /** The first claim that a transaction started at `startTimestamp` cannot go past. */
   findConflict(key: string, mask: number, mode: LockMode, startTimestamp: bigint): RowConflict | undefined {
-    for (const claims of [this.#inFlight.get(key), this.#marks.get(key)]) {
-      for (const claim of claims ?? []) {
-        if (claim.timestamp > startTimestamp && (claim.mask & mask) !== 0) {
-          const reason = conflictReason(mode, claim.mode);
-          if (reason !== undefined) {
-            return { winner: claim, reason };
-          }
-        }
-      }
-    }
-    return undefined;
+    return (
+      findIn(this.#inFlight.get(key), mask, mode, startTimestamp) ??
+      findIn(this.#marks.get(key), mask, mode, startTimestamp)
+    );
   }
 
   claim(key: string, claim: RowClaim): void {
@@ -99,18 +103,22 @@ export class RowLocks {
   }
 
   release(key: string, claim: RowClaim): void {
-    const claims = this.#inFlight.get(key)?.filter((other) => other !== claim);
-    if (claims === undefined || claims.length === 0) {
+    const claims = this.#inFlight.get(key);
+    if (claims === undefined) {
+      return;
+    }
+    const rest = claims.filter((other) => other !== claim);
+    if (rest.length === 0) {
       this.#inFlight.delete(key);
     } else {
-      this.#inFlight.set(key, claims);
+      this.#inFlight.set(key, rest);
     }
   }
 
   /** Forgets marks that no live transaction can run into any more. */
   forgetBefore(horizon: bigint): void {
     for (const [key, marks] of this.#marks) {
-      const rest = marks.filter((mark) => mark.timestamp > horizon);
+      const rest = marks.filter(({ owner }) => owner.timestamp > horizon);
       if (rest.length === 0) {
         this.#marks.delete(key);
       } else if (rest.length < marks.length) {
@@ -118,6 +126,29 @@ export class RowLocks {
       }
     }
   }
+
+  /** Rows with a claim in flight or a mark; for tests and figures. */
+  get size(): number {
+    return this.#inFlight.size + this.#marks.size;
+  }
+}
+
+function findIn(
+  claims: readonly RowClaim[] | undefined,
+  mask: number,
+  mode: LockMode,
+  startTimestamp: bigint,
+): RowConflict | undefined {
+  for (const claim of claims ?? []) {
+    const { owner } = claim;
+    if (owner.timestamp > startTimestamp && !owner.hasFailed && (claim.mask & mask) !== 0) {
+      const reason = conflictReason(mode, claim.mode);
+      if (reason !== undefined) {
+        return { winner: owner, reason, mask: claim.mask & mask };
+      }
+    }
+  }
+  return undefined;
 }
 
 /** Why a lock of mode `wanted` cannot follow a commit that held `held`; `undefined` when it can. */

@@ -8,9 +8,9 @@
  * only the columns listed, a `delete` ends the row.
  */
 import { YtError } from "@qyt/base";
-import { decodeCell, type RowValue, RowOutput, skipCell, writeCell } from "@qyt/schema";
+import { decodeCell, RowOutput, type RowValue, skipCell, writeCell } from "@qyt/schema";
 
-export type VersionKind = "write" | "update" | "delete" | "lock";
+export type VersionKind = "write" | "update" | "delete";
 
 export interface VersionCell {
   readonly columnId: number;
@@ -28,7 +28,7 @@ export interface RowVersion {
 }
 
 const format = 1;
-const kinds: readonly VersionKind[] = ["write", "update", "delete", "lock"];
+const kinds: readonly VersionKind[] = ["write", "update", "delete"];
 const sharedWriteFlag = 1;
 const aggregateFlag = 1;
 const headerBytes = 3;

@@ -8,7 +8,7 @@ import { encodeKeyPrefix, type PhysicalType, type RowValue } from "@qyt/schema";
 import type { ChunkManager, RowFormat, RowSlice, StoreSpan } from "../chunks/index.ts";
 import { overlappingStores, readStores } from "../chunks/store-reader.ts";
 import { dynamicRowCount, dynamicSpan, type TabletState } from "../ordered/tablet-state.ts";
-import type { SortedRows } from "../sorted/index.ts";
+import { firstRowKey, rowKeyAfter, type SortedRows } from "../sorted/index.ts";
 import type { TableEnvironment } from "../tables/environment.ts";
 import { settingOf } from "../tables/settings.ts";
 import type { TableState } from "../tables/table-state.ts";
@@ -212,7 +212,6 @@ export class SortedSource implements RowSource {
 
 /** Tags of encoded keys by type; values that no key has lie between or beyond them. */
 const tags = new Map<number, number>([
-  [typeRank.min, 0x00],
   [typeRank.null, 0x02],
   [typeRank.int64, 0x03],
   [typeRank.uint64, 0x04],
@@ -233,6 +232,9 @@ function encodeCut(cut: KeyCut, types: readonly PhysicalType[]): Buffer {
       break;
     }
     if (part.rank !== typeRank.null && part.rank !== ranks[type]) {
+      if (part.rank === typeRank.min) {
+        return firstRowKey(values, types);
+      }
       const tag = Buffer.of(tags.get(part.rank) ?? 0xff);
       return Buffer.concat([encodeKeyPrefix(values, types), tag]);
     }

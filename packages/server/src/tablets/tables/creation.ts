@@ -2,6 +2,7 @@
 import { assert, bare, type YsonValue, YtError } from "@qyt/base";
 import { TableSchema, toDynamicSchema, validateStaticTableSchema } from "@qyt/schema";
 import type { CreateInput, Draft } from "../../cypress/index.ts";
+import { ComputedColumns } from "./computed-columns.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { tableSettings } from "./settings.ts";
 import type { TableState, TabletRecord } from "./table-state.ts";
@@ -46,6 +47,7 @@ export function createState(environment: TableEnvironment, draft: Draft, input: 
     throw new YtError('"schema" is mandatory for dynamic tables');
   }
   const schema = toDynamicSchema(TableSchema.fromYson(given));
+  ComputedColumns.of(schema);
   const isSorted = schema.keyColumnCount > 0;
   const pivots = readPivots(schema, isSorted, tabletCount, pivotKeys);
   const base: TableState = {

@@ -8,6 +8,7 @@ import type { Node, View } from "../../cypress/index.ts";
 import type { DynamicTable, RowInfo } from "../dynamic-table.ts";
 import type { OrderedTablet } from "../ordered/index.ts";
 import type { SortedRows } from "../sorted/index.ts";
+import { ComputedColumns } from "./computed-columns.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { atomicityOf, maxTabletDataWeight } from "./settings.ts";
 import { isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
@@ -17,6 +18,7 @@ interface DerivedSchemas {
   readonly write: TableSchema;
   readonly producerWrite: TableSchema;
   readonly key: TableSchema;
+  readonly computed: ComputedColumns | undefined;
 }
 
 const derivedSchemas = new WeakMap<TableSchema, DerivedSchemas>();
@@ -29,10 +31,11 @@ function derived(schema: TableSchema): DerivedSchemas {
       write: toWriteSchema(schema),
       // Nothing is pushed into a sorted table; its key would not stand in front any more.
       producerWrite: schema.isSorted ? toWriteSchema(schema) : toProducerWriteSchema(schema),
-      key: new TableSchema(schema.columns.slice(0, schema.keyColumnCount), {
-        strict: true,
-        uniqueKeys: schema.uniqueKeys,
-      }),
+      key: new TableSchema(
+        schema.columns.slice(0, schema.keyColumnCount).filter(({ expression }) => expression === undefined),
+        { strict: true, uniqueKeys: schema.uniqueKeys },
+      ),
+      computed: ComputedColumns.of(schema),
     };
     derivedSchemas.set(schema, known);
   }
@@ -122,6 +125,19 @@ export class DynamicTableHandle implements DynamicTable {
     }
   }
 
+  requireSchema(schema: TableSchema): void {
+    if (schema !== this.schema) {
+      throw new YtError(`Table ${this.path} has been altered since the rows were read`, {
+        code: "InvalidMountRevision",
+        attributes: { path: this.path },
+      });
+    }
+  }
+
+  get layout(): object {
+    return this.state.tablets;
+  }
+
   check(user: string, permission: "read" | "write" | "mount"): void {
     this.#view().check(user, permission, this.node);
   }
@@ -203,12 +219,17 @@ export class DynamicTableHandle implements DynamicTable {
   /** The tablet whose range of keys holds the key. */
   tabletOfKey(key: Buffer): TabletRecord {
     const { tablets } = this.state;
-    let found = tablets[0];
-    for (const tablet of tablets) {
-      if (Buffer.compare(tablet.pivotKey, key) <= 0) {
-        found = tablet;
+    let low = 0;
+    let high = tablets.length;
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      if (Buffer.compare(tablets[middle]?.pivotKey ?? key, key) <= 0) {
+        low = middle;
+      } else {
+        high = middle;
       }
     }
+    const found = tablets[low];
     assert(found !== undefined, "a dynamic table has a tablet");
     return found;
   }
@@ -222,8 +243,12 @@ export class DynamicTableHandle implements DynamicTable {
     }
   }
 
-  completeRow(row: readonly (RowValue | undefined)[]): (RowValue | undefined)[] {
-    return [...row];
+  completeRow(row: readonly (RowValue | undefined)[]): readonly (RowValue | undefined)[] {
+    return derived(this.schema).computed?.completeRow(row) ?? row;
+  }
+
+  completeKey(key: readonly (RowValue | undefined)[]): readonly RowValue[] {
+    return derived(this.schema).computed?.completeKey(key) ?? key.map((value) => value ?? null);
   }
 
   #record(state: TableState, index: number): TabletRecord {

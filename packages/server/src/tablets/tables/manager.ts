@@ -2,6 +2,7 @@
  * The tables of the cluster: finding them, their life cycle, and the background work on their rows.
  */
 import { type Timer, toYtError, YtError } from "@qyt/base";
+import type { RowValue } from "@qyt/schema";
 import { parseRichPath, type RichPath } from "@qyt/yson";
 import { type Cell, WriteBatch } from "../../cell/index.ts";
 import type { Cypress, Node, NodeType, View } from "../../cypress/index.ts";
@@ -9,6 +10,7 @@ import { ChunkManager } from "../chunks/chunk-manager.ts";
 import type { DynamicTable } from "../dynamic-table.ts";
 import { createFileType } from "../files/index.ts";
 import { BlockMerger, OrderedTablet } from "../ordered/index.ts";
+import type { ScannedRows } from "../sorted/index.ts";
 import type { TabletTransactions } from "../transactions/index.ts";
 import { type AlterOptions, alterTable } from "./alter.ts";
 import { DynamicTableHandle } from "./dynamic-table-handle.ts";
@@ -35,7 +37,7 @@ export interface Table {
 
 /** How often flushes, retention and compaction are looked at, in milliseconds. */
 const maintenancePeriodMs = 1_000;
-const scanBatchRows = 1_000;
+const scanBatchRows = 500;
 
 export class TableManager {
   readonly environment: TableEnvironment;
@@ -138,16 +140,21 @@ export class TableManager {
   }
 
   /** All rows of a sorted table, newest versions, in batches in key order. */
-  async *scanSorted(table: DynamicTable): AsyncIterable<import("@qyt/schema").RowValue[][]> {
+  async *scanSorted(table: DynamicTable): AsyncIterable<RowValue[][]> {
     const timestamp = this.#visibleTimestamp();
-    let from: Buffer | undefined = Buffer.alloc(0);
-    while (from !== undefined) {
-      const { rows, next } = table.rows.scan(from, undefined, timestamp, scanBatchRows);
-      yield rows;
-      from = next;
-      if (next !== undefined) {
-        await new Promise<void>((resolve) => setImmediate(resolve));
+    const letGo = this.#transactions?.hold(timestamp);
+    try {
+      let from: Buffer | undefined = Buffer.alloc(0);
+      while (from !== undefined) {
+        const { rows, next }: ScannedRows = table.rows.scan(from, undefined, timestamp, scanBatchRows);
+        yield rows;
+        from = next;
+        if (next !== undefined) {
+          await new Promise<void>((resolve) => setImmediate(resolve));
+        }
       }
+    } finally {
+      letGo?.();
     }
   }
 
@@ -286,20 +293,28 @@ export class TableManager {
   }
 
   async #compact(node: Node<TableState>): Promise<void> {
-    const horizon = this.#transactions?.horizon;
-    if (horizon === undefined) {
-      return;
-    }
-    const rows = this.environment.sortedRows(node, () => this.cypress.view().pathOf(node));
-    for (let round = 0; round < maxCompactionRounds; round++) {
-      const batch = new WriteBatch();
-      const before = horizon - recentSeconds * timestampsPerSecond;
-      const removed = rows.compact(batch, before, maxCompactedKeys, maxCompactedRecords);
-      if (removed > 0) {
-        await this.environment.cell.commit({ batch });
-      }
-      if (removed < maxCompactedRecords) {
+    const { cell } = this.environment;
+    const startMs = cell.clock.monotonic();
+    for (let isDone = false; !isDone && cell.clock.monotonic() - startMs < compactionRoundMs; ) {
+      const horizon = this.#transactions?.horizon;
+      const present = this.cypress.view().node(node.id);
+      if (horizon === undefined || this.#isClosed || present === undefined) {
         return;
+      }
+      const rows = this.environment.sortedRows(present as Node<TableState>, () =>
+        this.cypress.view().pathOf(present),
+      );
+      const batch = new WriteBatch();
+      isDone = rows.compact(batch, horizon - recentSeconds * timestampsPerSecond, compactedRecordsPerTurn);
+      if (batch.entryCount > 0) {
+        try {
+          await cell.commit({ batch });
+        } catch (thrown) {
+          rows.compactionFailed();
+          throw thrown;
+        }
+      } else {
+        await new Promise<void>((resolve) => setImmediate(resolve));
       }
     }
   }
@@ -315,7 +330,7 @@ export class TableManager {
 const timestampsPerSecond = 1n << 30n;
 /** Versions younger than this stay, so that reads at a recent timestamp find them. */
 const recentSeconds = 60n;
-/** What one batch of compaction may look at and remove: a few milliseconds. */
-const maxCompactedKeys = 200;
-const maxCompactedRecords = 1000;
-const maxCompactionRounds = 20;
+/** About 2 ms of reading, then others have a turn. */
+const compactedRecordsPerTurn = 500;
+/** How much time of each round goes to one table, in milliseconds. */
+const compactionRoundMs = 100;

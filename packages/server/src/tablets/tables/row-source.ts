@@ -3,13 +3,13 @@
  * that a query for ten rows reads blocks and not the table.
  */
 import type { KeyRange, RowSource } from "@qyt/ql";
-import { encodeKeyPrefix, type RowValue } from "@qyt/schema";
+import type { RowValue } from "@qyt/schema";
 import type { RowSlice } from "../chunks/store-reader.ts";
+import { firstRowKey, rowKeyAfter, type ScannedRows } from "../sorted/index.ts";
 import type { DynamicTableHandle } from "./dynamic-table-handle.ts";
 import { outputColumns, rowValues } from "./slice-writer.ts";
 
-const maxRowsPerBatch = 1_000;
-const above = Buffer.of(0xff);
+const maxRowsPerBatch = 500;
 
 /** Gives other requests a turn. */
 function turn(): Promise<void> {
@@ -136,12 +136,7 @@ export function sortedSource(table: DynamicTableHandle, timestamp: bigint): RowS
         const to = upperKey(range.upper, rows.keyTypes);
         let from: Buffer | undefined = lowerKey(range.lower, rows.keyTypes);
         while (from !== undefined) {
-          const found: { rows: RowValue[][]; next: Buffer | undefined } = rows.scan(
-            from,
-            to,
-            timestamp,
-            maxRowsPerBatch,
-          );
+          const found: ScannedRows = rows.scan(from, to, timestamp, maxRowsPerBatch);
           if (found.rows.length > 0) {
             yield found.rows.map((row) => columns.map((position) => row[position] ?? null));
           }
@@ -157,16 +152,15 @@ export function sortedSource(table: DynamicTableHandle, timestamp: bigint): RowS
 
 type KeyTypes = DynamicTableHandle["rows"]["keyTypes"];
 
-/** Encoded keys begin with those of their prefixes, so an exclusive prefix ends above all that begin with it. */
 function lowerKey(bound: Bound, types: KeyTypes): Buffer {
-  const prefix = encodeKeyPrefix(bound.values, types);
-  return bound.inclusive || bound.values.length === 0 ? prefix : Buffer.concat([prefix, above]);
+  return bound.inclusive || bound.values.length === 0
+    ? firstRowKey(bound.values, types)
+    : rowKeyAfter(bound.values, types);
 }
 
 function upperKey(bound: Bound, types: KeyTypes): Buffer | undefined {
   if (bound.values.length === 0) {
     return undefined;
   }
-  const prefix = encodeKeyPrefix(bound.values, types);
-  return bound.inclusive ? Buffer.concat([prefix, above]) : prefix;
+  return bound.inclusive ? rowKeyAfter(bound.values, types) : firstRowKey(bound.values, types);
 }

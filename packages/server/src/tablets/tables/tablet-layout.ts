@@ -1,7 +1,8 @@
 /** How many tablets a table has, where they begin, and what their row counts start from. */
 import { bare, isList, limits, Uint64, type YsonValue, YtError } from "@qyt/base";
-import { encodeKeyPrefix, type RowValue, type TableSchema } from "@qyt/schema";
+import type { RowValue, TableSchema } from "@qyt/schema";
 import { stringToBytes } from "@qyt/yson";
+import { firstRowKey } from "../sorted/index.ts";
 
 /** Encoded first keys of the tablets of a new table. */
 export function readPivots(
@@ -49,7 +50,7 @@ export function parsePivotKeys(schema: TableSchema, value: YsonValue): Buffer[] 
     if (!isList(key) || key.length > types.length) {
       throw new YtError("Pivot key must be a list of at most as many values as there are key columns");
     }
-    return encodeKeyPrefix(key.map(toRowValue), types);
+    return firstRowKey(key.map(toRowValue), types);
   });
   if (pivots[0]?.length !== 0) {
     throw new YtError("First pivot key must be empty");

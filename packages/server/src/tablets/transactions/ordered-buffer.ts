@@ -6,7 +6,7 @@
  * Specified in: yt/yt/ytlib/api/native/transaction.cpp, tablet_helpers.cpp.
  */
 import { type Random, YtError } from "@qyt/base";
-import { type EncodedRows, noTabletIndex } from "@qyt/schema";
+import { type EncodedRows, noTabletIndex, type TableSchema } from "@qyt/schema";
 import type { WriteBatch } from "../../cell/index.ts";
 import type { Prepared } from "../chunks/prepared.ts";
 import type { DynamicTable } from "../dynamic-table.ts";
@@ -24,8 +24,11 @@ export class OrderedBuffer {
   /** Rows were routed by this layout of the tablets. */
   #layoutRevision: bigint | undefined;
 
+  readonly #schema: TableSchema;
+
   constructor(table: DynamicTable) {
     this.table = table;
+    this.#schema = table.schema;
   }
 
   /** Now and at the commit the tablets must be as the caller knows them. @throws YtError 1704 */
@@ -37,6 +40,7 @@ export class OrderedBuffer {
 
   /** @throws YtError for a tablet index out of range, 1702 for a tablet that takes no writes */
   append(rows: EncodedRows, random: Random): void {
+    this.table.requireSchema(this.#schema);
     const writable = this.table.writableTabletIndexes();
     const picked = writable.length === 1 ? writable[0] : writable[random.below(writable.length)];
     if (picked === undefined || rows.rowCount === 0) {
@@ -74,11 +78,14 @@ export class OrderedBuffer {
 
   /** Puts all appends into the batch; each prepared change goes to `prepared` as soon as it counts. */
   prepare(batch: WriteBatch, commitTimestamp: bigint, prepared: Prepared[]): void {
+    this.table.requireSchema(this.#schema);
     if (this.#layoutRevision !== undefined) {
       this.table.requireLayout(this.#layoutRevision);
     }
     for (const { tabletIndex, rows, selection } of this.#appends) {
-      prepared.push(this.table.writableTablet(tabletIndex).prepareAppend(batch, rows, selection, commitTimestamp));
+      prepared.push(
+        this.table.writableTablet(tabletIndex).prepareAppend(batch, rows, selection, commitTimestamp),
+      );
     }
   }
 

@@ -10,9 +10,10 @@ import type { EncodedRows, RowValue } from "@qyt/schema";
 import { type Cell, WriteBatch } from "../../cell/index.ts";
 import type { Prepared } from "../chunks/prepared.ts";
 import type { DynamicTable } from "../dynamic-table.ts";
-import type { LockMode } from "../sorted/index.ts";
+import type { LockMode, RowWrite, WriteSession } from "../sorted/index.ts";
+import type { CommitGate } from "./commit-gate.ts";
 import { OrderedBuffer } from "./ordered-buffer.ts";
-import { RowBuffer } from "./row-buffer.ts";
+import { RowBuffer, type RowChange, RowChanges } from "./row-buffer.ts";
 
 export type TransactionState = "active" | "committing" | "committed" | "aborted";
 
@@ -40,6 +41,8 @@ export interface TransactionOptions {
   readonly onEnd: (transaction: TabletTransaction) => void;
   /** Keeps the order of commits that are not durable yet. */
   readonly inFlight: { begin(timestamp: bigint): void; end(timestamp: bigint): void };
+  /** Closed while a large commit goes in turns. */
+  readonly gate: CommitGate;
 }
 
 export class TabletTransaction {
@@ -56,6 +59,8 @@ export class TabletTransaction {
   #state: TransactionState = "active";
   #modifiedRowCount = 0;
   #hasRead = false;
+  /** Modifications that go in turns. */
+  readonly #working = new Set<Promise<void>>();
 
   constructor(options: TransactionOptions) {
     this.#options = options;
@@ -70,58 +75,72 @@ export class TabletTransaction {
     return this.#state;
   }
 
-  /** Buffers rows in the table's write schema. @throws YtError 307, 1702, 1717, 11008 … */
+  /**
+   * Buffers rows in the table's write schema: all or none of them.
+   * @throws YtError 307, 308, 325, 1702, 1717, 11008 …
+   */
   insertRows(table: DynamicTable, rows: EncodedRows, options: InsertOptions = {}): void {
     this.#modify(table, rows.rowCount);
-    if (!table.sorted) {
-      if (options.update === true) {
-        throw new YtError('Cannot use "update" mode for ordered tables');
-      }
-      const buffer = this.#orderedBuffer(table);
-      if (options.layoutRevision !== undefined) {
-        buffer.expectLayout(options.layoutRevision);
-      }
-      buffer.append(rows, this.#options.random);
-      return;
+    if (table.sorted) {
+      this.#applyAtOnce(table, insertions(table, rows, options));
+    } else {
+      this.#append(table, rows, options);
     }
-    const buffer = this.#rowBuffer(table);
-    for (let index = 0; index < rows.rowCount; index++) {
-      const row = table.completeRow(rows.decodeRow(index));
-      buffer.write(row, {
-        update: options.update === true,
-        aggregate: options.aggregate === true,
-        lockMode: options.lockType ?? "exclusive",
-      });
+  }
+
+  /** The same with turns for others, for as many rows as a request may have. A commit waits for it. */
+  async insertManyRows(table: DynamicTable, rows: EncodedRows, options: InsertOptions = {}): Promise<void> {
+    this.#modify(table, rows.rowCount);
+    if (table.sorted) {
+      await this.#applyInTurns(table, insertions(table, rows, options));
+    } else {
+      this.#append(table, rows, options);
     }
   }
 
   /** Buffers one whole row of a sorted table: all columns in schema order. */
   writeRow(table: DynamicTable, values: readonly RowValue[]): void {
     this.#modify(table, 1);
-    this.#rowBuffer(table).write(values, { update: false, aggregate: false, lockMode: "exclusive" });
+    const change = new RowChanges(table).write(values, {
+      update: false,
+      aggregate: false,
+      lockMode: "exclusive",
+    });
+    this.#rowBuffer(table).apply(change);
   }
 
   /** Buffers removals by key. @throws YtError 1716 for an ordered table */
-  deleteRows(table: DynamicTable, keys: EncodedRows): void {
-    for (let index = 0; index < keys.rowCount; index++) {
-      this.deleteKey(table, keys.decodeRow(index).map((value) => value ?? null));
-    }
+  async deleteManyRows(table: DynamicTable, keys: EncodedRows): Promise<void> {
+    requireSorted(table, "deletes");
+    this.#modify(table, keys.rowCount);
+    const changes = new RowChanges(table);
+    await this.#applyInTurns(table, {
+      count: keys.rowCount,
+      at: (index) => changes.delete(table.completeKey(keys.decodeRow(index))),
+    });
   }
 
+  /** @param key all key columns, computed ones included */
   deleteKey(table: DynamicTable, key: readonly RowValue[]): void {
     requireSorted(table, "deletes");
     this.#modify(table, 1);
-    this.#rowBuffer(table).delete(completeKey(table, key));
+    this.#rowBuffer(table).apply(new RowChanges(table).delete(key));
   }
 
   /** @throws YtError 1716 for an ordered table */
-  lockRows(table: DynamicTable, keys: EncodedRows, groups: readonly string[], mode: LockMode): void {
+  async lockManyRows(
+    table: DynamicTable,
+    keys: EncodedRows,
+    groups: readonly string[],
+    mode: LockMode,
+  ): Promise<void> {
     requireSorted(table, "lock");
     this.#modify(table, keys.rowCount);
-    for (let index = 0; index < keys.rowCount; index++) {
-      const key = keys.decodeRow(index).map((value) => value ?? null);
-      this.#rowBuffer(table).lock(completeKey(table, key), groups, mode);
-    }
+    const changes = new RowChanges(table);
+    await this.#applyInTurns(table, {
+      count: keys.rowCount,
+      at: (index) => changes.lock(table.completeKey(keys.decodeRow(index)), groups, mode),
+    });
   }
 
   /** Rows as of the start, all columns in schema order; `undefined` where there is none. */
@@ -136,51 +155,54 @@ export class TabletTransaction {
   }
 
   /**
-   * Makes all changes durable and visible at one timestamp. From the checks to the joining of the commit
-   * group there is no await; with `durability=async` the answer does not wait for the flush.
+   * Makes all changes durable and visible at one timestamp. With few rows there is no await from the checks
+   * to the joining of the commit group; a large commit goes in turns, and no other commits meanwhile. With
+   * `durability=async` the answer does not wait for the flush.
    * @returns the commit timestamp
    * @throws YtError 1700 on a conflict, 1702 when a tablet went away; nothing is changed then
    */
   async commit(): Promise<bigint> {
+    const { cell, gate } = this.#options;
     this.#requireActive("commit");
+    while (this.#working.size > 0) {
+      await Promise.allSettled(this.#working);
+      this.#requireActive("commit");
+    }
     this.#state = "committing";
-    const { cell, inFlight } = this.#options;
-    const commitTimestamp = cell.nextTimestamp();
-    const batch = new WriteBatch();
-    const prepared: Prepared[] = [];
+    if (this.#rowBuffers.size === 0 && this.#orderedBuffers.size === 0) {
+      this.#end("committed");
+      return cell.generateTimestamp();
+    }
+    while (gate.closed !== undefined) {
+      await gate.closed;
+    }
+    const rowCount = [...this.#rowBuffers.values()].reduce((sum, buffer) => sum + buffer.rowCount, 0);
+    const isLarge = rowCount > rowsPerTurn;
+    const openGate = isLarge ? gate.close() : undefined;
+    const commit: Commit = { timestamp: cell.nextTimestamp(), batch: new WriteBatch(), prepared: [] };
+    this.#options.inFlight.begin(commit.timestamp);
+    let durable: Promise<void>;
     try {
-      this.#prepare(batch, commitTimestamp, prepared);
+      for (const _ of this.#prepare(commit)) {
+        if (isLarge) {
+          await turn();
+        }
+      }
+      durable = this.#join(commit);
     } catch (thrown) {
-      rollBack(prepared);
+      rollBack(commit.prepared);
+      this.#options.inFlight.end(commit.timestamp);
       this.#end("aborted");
       throw commitError(toYtError(thrown), this.id);
+    } finally {
+      openGate?.();
     }
-    if (prepared.length === 0) {
-      this.#end("committed");
-      return commitTimestamp;
-    }
-    inFlight.begin(commitTimestamp);
-    const durable = cell.commit({
-      batch,
-      onDurable: () => {
-        for (const part of prepared) {
-          part.onDurable();
-        }
-        inFlight.end(commitTimestamp);
-        this.#end("committed");
-      },
-      onFailed: () => {
-        rollBack(prepared);
-        inFlight.end(commitTimestamp);
-        this.#end("aborted");
-      },
-    });
     if (this.durability === "async") {
       durable.catch(() => undefined);
     } else {
       await durable;
     }
-    return commitTimestamp;
+    return commit.timestamp;
   }
 
   /** Drops everything. An ended transaction stays as it is. */
@@ -190,25 +212,115 @@ export class TabletTransaction {
     }
   }
 
-  #prepare(batch: WriteBatch, commitTimestamp: bigint, prepared: Prepared[]): void {
+  /** Pauses after every `rowsPerTurn` rows. */
+  *#prepare({ timestamp, batch, prepared }: Commit): Generator<void, void, void> {
     // A transaction that has read nothing stands wholly at its commit.
     const isBlind = !this.#hasRead && this.startTimestamp === blindStart;
+    const sessions: { readonly session: WriteSession; readonly writes: readonly RowWrite[] }[] = [];
+    const layouts = new Map<DynamicTable, unknown>();
     for (const buffer of this.#rowBuffers.values()) {
-      const writes = buffer.writes();
-      for (const { key } of writes) {
-        buffer.table.requireWritableKey(key);
+      const { table } = buffer;
+      layouts.set(table, table.layout);
+      const session = table.rows.openWrites({
+        transactionId: this.id,
+        startTimestamp: isBlind ? timestamp - 1n : this.startTimestamp,
+        commitTimestamp: timestamp,
+        checkConflicts: this.atomicity === "full",
+      });
+      for (const writes of slices(buffer.writes())) {
+        for (const { key } of writes) {
+          table.requireWritableKey(key);
+        }
+        session.check(writes);
+        sessions.push({ session, writes });
+        yield;
       }
-      prepared.push(
-        buffer.table.rows.prepareWrites(batch, writes, {
-          transactionId: this.id,
-          startTimestamp: isBlind ? commitTimestamp - 1n : this.startTimestamp,
-          commitTimestamp,
-          checkConflicts: this.atomicity === "full",
-        }),
-      );
+    }
+    for (const { session, writes } of sessions) {
+      if (prepared.at(-1) !== session) {
+        prepared.push(session);
+      }
+      session.put(batch, writes);
+      yield;
+    }
+    for (const [table, layout] of layouts) {
+      if (table.layout !== layout) {
+        throw new YtError(`Tablets of table ${table.path} have changed while the transaction was committed`, {
+          code: "TabletNotMounted",
+          attributes: { table_path: table.path },
+        });
+      }
     }
     for (const buffer of this.#orderedBuffers.values()) {
-      buffer.prepare(batch, commitTimestamp, prepared);
+      buffer.prepare(batch, timestamp, prepared);
+    }
+  }
+
+  #join({ timestamp, batch, prepared }: Commit): Promise<void> {
+    const { cell, inFlight } = this.#options;
+    return cell.commit({
+      batch,
+      onDurable: () => {
+        for (const part of prepared) {
+          part.onDurable();
+        }
+        inFlight.end(timestamp);
+        this.#end("committed");
+      },
+      onFailed: () => {
+        rollBack(prepared);
+        inFlight.end(timestamp);
+        this.#end("aborted");
+      },
+    });
+  }
+
+  #append(table: DynamicTable, rows: EncodedRows, options: InsertOptions): void {
+    if (options.update === true) {
+      throw new YtError('Cannot use "update" mode for ordered tables');
+    }
+    const buffer = this.#orderedBuffer(table);
+    if (options.layoutRevision !== undefined) {
+      buffer.expectLayout(options.layoutRevision);
+    }
+    buffer.append(rows, this.#options.random);
+  }
+
+  #applyAtOnce(table: DynamicTable, changes: Changes): void {
+    const ready = Array.from({ length: changes.count }, (_, index) => changes.at(index));
+    const buffer = this.#rowBuffer(table);
+    for (const change of ready) {
+      buffer.apply(change);
+    }
+  }
+
+  async #applyInTurns(table: DynamicTable, changes: Changes): Promise<void> {
+    if (changes.count <= rowsPerTurn) {
+      this.#applyAtOnce(table, changes);
+      return;
+    }
+    const work = (async () => {
+      const ready: RowChange[] = [];
+      for (let index = 0; index < changes.count; index++) {
+        ready.push(changes.at(index));
+        if (index % rowsPerTurn === rowsPerTurn - 1) {
+          await turn();
+        }
+      }
+      for (const slice of slices(ready)) {
+        this.#requireActive("modify rows");
+        const buffer = this.#rowBuffer(table);
+        for (const change of slice) {
+          buffer.apply(change);
+        }
+        await turn();
+      }
+    })();
+    this.#working.add(work);
+    try {
+      await work;
+    } finally {
+      this.#working.delete(work);
     }
   }
 
@@ -286,10 +398,49 @@ function requireSorted(table: DynamicTable, action: "deletes" | "lock"): void {
   }
 }
 
-/** The key with its computed columns filled in. */
-function completeKey(table: DynamicTable, key: readonly RowValue[]): RowValue[] {
-  return table
-    .completeRow(key)
-    .slice(0, table.schema.keyColumnCount)
-    .map((value) => value ?? null);
+/** Changes that are made one after the other. */
+interface Changes {
+  readonly count: number;
+  at(index: number): RowChange;
+}
+
+interface Commit {
+  readonly timestamp: bigint;
+  readonly batch: WriteBatch;
+  /** In order; each counts from when it is here. */
+  readonly prepared: Prepared[];
+}
+
+function insertions(table: DynamicTable, rows: EncodedRows, options: InsertOptions): Changes {
+  const changes = new RowChanges(table);
+  const write = {
+    update: options.update === true,
+    aggregate: options.aggregate === true,
+    lockMode: options.lockType ?? "exclusive",
+  };
+  return {
+    count: rows.rowCount,
+    at: (index) => changes.write(table.completeRow(rows.decodeRow(index)), write),
+  };
+}
+
+/** So many rows take a few milliseconds. */
+const rowsPerTurn = 500;
+
+function* slices<T>(items: Iterable<T>): Generator<T[]> {
+  let slice: T[] = [];
+  for (const item of items) {
+    slice.push(item);
+    if (slice.length >= rowsPerTurn) {
+      yield slice;
+      slice = [];
+    }
+  }
+  if (slice.length > 0) {
+    yield slice;
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

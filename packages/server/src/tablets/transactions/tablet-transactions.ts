@@ -6,6 +6,7 @@
  */
 import { type Clock, limits, type Random, type Timer, YtError } from "@qyt/base";
 import type { Cell } from "../../cell/index.ts";
+import { CommitGate } from "./commit-gate.ts";
 import { blindStart, TabletTransaction } from "./tablet-transaction.ts";
 
 const objectType = { full: 2, none: 3 } as const;
@@ -45,6 +46,7 @@ export class TabletTransactions {
   readonly #ended = new Map<string, TabletTransaction>();
   /** Commit timestamps not durable yet, in commit order. */
   readonly #inFlight = new Set<bigint>();
+  readonly #gate = new CommitGate();
 
   constructor(cell: Cell) {
     this.#cell = cell;
@@ -66,6 +68,18 @@ export class TabletTransactions {
       return oldest - 1n;
     }
     return this.#cell.lastTimestamp;
+  }
+
+  /** Keeps what can be read at the timestamp, as for a live transaction, until the function is called. */
+  hold(timestamp: bigint): () => void {
+    this.#starts.set(timestamp, (this.#starts.get(timestamp) ?? 0) + 1);
+    let isHeld = true;
+    return () => {
+      if (isHeld) {
+        isHeld = false;
+        this.#letGo(timestamp);
+      }
+    };
   }
 
   /** Below it no live transaction reads. */
@@ -139,7 +153,7 @@ export class TabletTransactions {
   #create(options: BeginOptions, startTimestamp: bigint): TabletTransaction {
     const atomicity = options.atomicity ?? "full";
     if (startTimestamp !== blindStart) {
-      this.#starts.set(startTimestamp, (this.#starts.get(startTimestamp) ?? 0) + 1);
+      this.hold(startTimestamp);
     }
     return new TabletTransaction({
       id: this.#cell.newObjectId(objectType[atomicity]),
@@ -154,15 +168,22 @@ export class TabletTransactions {
         begin: (timestamp) => this.#inFlight.add(timestamp),
         end: (timestamp) => this.#inFlight.delete(timestamp),
       },
+      gate: this.#gate,
     });
   }
 
-  #onEnd(transaction: TabletTransaction): void {
-    const count = this.#starts.get(transaction.startTimestamp) ?? 0;
+  #letGo(timestamp: bigint): void {
+    const count = this.#starts.get(timestamp) ?? 0;
     if (count <= 1) {
-      this.#starts.delete(transaction.startTimestamp);
+      this.#starts.delete(timestamp);
     } else {
-      this.#starts.set(transaction.startTimestamp, count - 1);
+      this.#starts.set(timestamp, count - 1);
+    }
+  }
+
+  #onEnd(transaction: TabletTransaction): void {
+    if (transaction.startTimestamp !== blindStart) {
+      this.#letGo(transaction.startTimestamp);
     }
     const lease = this.#leases.get(transaction.id);
     if (lease !== undefined) {

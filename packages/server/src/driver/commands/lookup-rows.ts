@@ -1,0 +1,233 @@
+/** Rows of sorted tables by key. Specified in: yt/yt/client/driver/table_commands.cpp. */
+import { Attributed, mapOf, Uint64, type YsonValue, YtError } from "@qyt/base";
+import { createRowWriter, type EncodedRows } from "@qyt/schema";
+import { writeYsonList } from "@qyt/yson";
+import type { DynamicTable, RowVersion } from "../../tablets/index.ts";
+import type { CommandResponse } from "../command.ts";
+import { type CommandContext, defineCommand, stream } from "../define.ts";
+import { optional, parameter, withDefault } from "../parameters.ts";
+import { readRows } from "../rows.ts";
+import { readTimestamp, requireSorted } from "../tables.ts";
+import { valueToYson } from "../values.ts";
+
+const chunkBytes = 64 * 1024;
+/** Of a row that is written all the time there are very many versions. */
+const maxVersionsPerRow = 1_000;
+
+const lookupRows = defineCommand({
+  name: "lookup_rows",
+  input: "tabular",
+  output: "tabular",
+  isVolatile: false,
+  isHeavy: true,
+  access: "read",
+  summary: "Rows of a sorted table by key.",
+  parameters: {
+    path: parameter.path,
+    column_names: optional(parameter.list(parameter.string)),
+    keep_missing_rows: withDefault(parameter.boolean, false),
+    versioned: withDefault(parameter.boolean, false),
+    timestamp: optional(parameter.uint64),
+  },
+  async execute(context, parameters) {
+    if (parameters.path.attributes.has("columns")) {
+      throw new YtError('Columns cannot be specified with table path, use "column_names" instead');
+    }
+    if (parameters.path.attributes.has("ranges")) {
+      throw new YtError("Ranges cannot be specified");
+    }
+    const table = context.services.tables.dynamicTable({ user: context.user }, parameters.path, {
+      permission: "read",
+    });
+    requireSorted(table);
+    const { schema } = table;
+    const keys = await readRows(context, table.keySchema, { rowKind: "keys" });
+    const timestamp = readTimestamp(context, parameters.timestamp);
+    const positions = columnPositions(table, parameters.column_names);
+    table.requireSchema(schema);
+    const request: Lookup = {
+      context,
+      table,
+      keys: await encodedKeys(table, keys),
+      positions,
+      timestamp,
+      keepMissing: parameters.keep_missing_rows,
+    };
+    return parameters.versioned ? versionedRows(request) : plainRows(request);
+  },
+});
+
+interface Lookup {
+  readonly context: CommandContext;
+  readonly table: DynamicTable;
+  /** As the rows are stored under. */
+  readonly keys: readonly Buffer[];
+  /** Positions in the schema of the columns asked for, in order. */
+  readonly positions: readonly number[];
+  readonly timestamp: bigint;
+  readonly keepMissing: boolean;
+}
+
+/** So many rows take a few milliseconds. */
+const rowsPerTurn = 500;
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Before the first row is sent, so that a bad key or an unmounted tablet is an ordinary error. */
+async function encodedKeys(table: DynamicTable, keys: EncodedRows): Promise<Buffer[]> {
+  const encoded: Buffer[] = [];
+  for (let index = 0; index < keys.rowCount; index++) {
+    const key = table.rows.encodeKey(table.completeKey(keys.decodeRow(index)));
+    table.requireReadableKey(key);
+    encoded.push(key);
+    if (index % rowsPerTurn === rowsPerTurn - 1) {
+      await turn();
+    }
+  }
+  return encoded;
+}
+
+function columnPositions(table: DynamicTable, names: readonly string[] | undefined): number[] {
+  if (names === undefined) {
+    return table.schema.columns.map((_, position) => position);
+  }
+  return names.map((name) => {
+    const position = table.schema.indexOf(name);
+    if (position < 0) {
+      throw new YtError(`No such column "${name}"`, { code: "ColumnNotFound", attributes: { column: name } });
+    }
+    return position;
+  });
+}
+
+/** Calls `work` for every key in turns, holding on to what can be read at the timestamp. */
+async function* inTurns(
+  { context, keys, timestamp }: Lookup,
+  work: (key: Buffer) => void,
+): AsyncGenerator<void> {
+  const letGo = context.services.transactions.hold(timestamp);
+  try {
+    for (const [index, key] of keys.entries()) {
+      work(key);
+      if (index % rowsPerTurn === rowsPerTurn - 1) {
+        yield;
+        await turn();
+      }
+    }
+  } finally {
+    letGo();
+  }
+}
+
+function plainRows(lookup: Lookup): CommandResponse {
+  const { context, table, positions, timestamp } = lookup;
+  const columns = positions.map((position) => table.schema.columns[position]);
+  const writer = createRowWriter(
+    context.outputFormat(),
+    columns.map((column) => ({ name: column?.name ?? "", source: { kind: "column", index: 0 } as const })),
+    { isSchemaful: true },
+  );
+  const types = columns.map((column) => column?.physical ?? "any");
+  const { rows } = table;
+  const write = (key: Buffer): void => {
+    const row = rows.lookup(key, timestamp);
+    if (row !== undefined) {
+      writer.writeValues(
+        positions.map((position) => row[position] ?? null),
+        types,
+      );
+    } else if (lookup.keepMissing) {
+      writer.writeMissing();
+    }
+  };
+  return stream(
+    (async function* () {
+      for await (const _ of inTurns(lookup, write)) {
+        if (writer.length >= chunkBytes) {
+          yield writer.take();
+        }
+      }
+      yield writer.finish();
+    })(),
+  );
+}
+
+/** Versioned rows are written as YSON trees: a rare form, for YSON only. */
+function versionedRows(lookup: Lookup): CommandResponse {
+  const { context, table, timestamp } = lookup;
+  const format = context.outputFormat();
+  if (format.name !== "yson") {
+    throw new YtError(`Versioned rows cannot be written in format "${format.name}"`);
+  }
+  const form = format.attributes.get("format");
+  let items: YsonValue[] = [];
+  const add = (key: Buffer): void => {
+    const versions = table.rows.versions(key, timestamp, maxVersionsPerRow);
+    if (versions.length > 0) {
+      items.push(versionedRow(table, key, versions, lookup.positions));
+    } else if (lookup.keepMissing) {
+      items.push(null);
+    }
+  };
+  const take = (): Buffer => {
+    const bytes = writeYsonList(items, form === "text" || form === "pretty" ? form : "binary");
+    items = [];
+    return bytes;
+  };
+  return stream(
+    (async function* () {
+      for await (const _ of inTurns(lookup, add)) {
+        yield take();
+      }
+      yield take();
+    })(),
+  );
+}
+
+function versionedRow(
+  table: DynamicTable,
+  key: Buffer,
+  versions: readonly RowVersion[],
+  positions: readonly number[],
+): YsonValue {
+  const { columns, keyColumnCount } = table.schema;
+  const keyValues = table.rows.decodeKey(key);
+  const fields = new Map<string, YsonValue>();
+  for (const position of positions) {
+    const column = columns[position];
+    if (column === undefined) {
+      continue;
+    }
+    if (position < keyColumnCount) {
+      fields.set(column.name, valueToYson(keyValues[position] ?? null, column.physical));
+      continue;
+    }
+    const values: YsonValue[] = [];
+    for (const version of versions) {
+      const cell = version.cells.find(({ columnId }) => table.rows.positionOfColumn(columnId) === position);
+      if (version.kind === "delete" || (cell === undefined && version.kind === "update")) {
+        continue;
+      }
+      const value = valueToYson(cell?.value ?? null, column.physical);
+      values.push(
+        new Attributed(
+          mapOf({
+            timestamp: new Uint64(version.timestamp),
+            ...(column.aggregate === undefined ? {} : { aggregate: cell?.aggregate ?? false }),
+          }),
+          value instanceof Attributed ? value.value : value,
+        ),
+      );
+    }
+    fields.set(column.name, values);
+  }
+  const stamps = (isDelete: boolean): YsonValue[] =>
+    versions
+      .filter(({ kind }) => (kind === "delete") === isDelete)
+      .map((version) => new Uint64(version.timestamp));
+  return new Attributed(mapOf({ write_timestamps: stamps(false), delete_timestamps: stamps(true) }), fields);
+}
+
+export const lookupCommands = [lookupRows];

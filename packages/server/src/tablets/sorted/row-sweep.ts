@@ -1,0 +1,199 @@
+/**
+ * Compaction of a sorted table: goes through all rows, a part at a time, and makes one version of those
+ * that nobody can tell apart any more. It keeps nothing by row: what it remembers is where it is, and from
+ * which horizon on another sweep will find something.
+ */
+import { type Cell, type KeyRange, keyAfter, type WriteBatch } from "../../cell/index.ts";
+import { rowKeyOf, versionKey } from "./row-keys.ts";
+import { putVersion, readVersions, removeVersion, type StoredVersion } from "./stored-versions.ts";
+import { type StoredColumns, VersionFold } from "./version-fold.ts";
+import { encodeVersion } from "./version-record.ts";
+
+/** So many versions are folded at once at most: a longer chain becomes shorter first. */
+const maxFoldedVersions = 256;
+/** A row that is written all the time has very many above the horizon. */
+const maxRecentVersions = 8;
+
+export interface SweepOptions {
+  readonly cell: Cell;
+  readonly prefix: Buffer;
+  readonly range: KeyRange;
+  readonly columns: StoredColumns;
+  readonly path: () => string;
+}
+
+/** The row that the sweep is in. */
+interface SweptRow {
+  readonly key: Buffer;
+  /** Oldest version above the horizon; a later sweep may fold it. */
+  oldestRecent: bigint | undefined;
+  recentCount: number;
+  isRecentDelete: boolean;
+  /** Versions at or below the horizon being folded; empty once something covers the rest. */
+  chain: StoredVersion[];
+  fold: VersionFold | undefined;
+  /** Everything older goes. */
+  isCovered: boolean;
+  /** A deletion that goes after all that it hides. */
+  tombstone: StoredVersion | undefined;
+  hasOlder: boolean;
+}
+
+export class RowSweep {
+  readonly #options: SweepOptions;
+  /** A sweep at a horizon of at least this finds something; undefined: nothing to find. */
+  #due: bigint | undefined = 0n;
+  #position: Buffer | undefined;
+  #row: SweptRow | undefined;
+
+  constructor(options: SweepOptions) {
+    this.#options = options;
+  }
+
+  /** A version was written: it may cover others, once the horizon has passed it. */
+  noteWrite(timestamp: bigint): void {
+    if (this.#due === undefined || timestamp < this.#due) {
+      this.#due = timestamp;
+    }
+  }
+
+  /** What the last batches said is not so: they were not committed. */
+  startAnew(): void {
+    this.#due = 0n;
+    this.#position = undefined;
+    this.#row = undefined;
+  }
+
+  /**
+   * Reads on for about `maxRecords` records.
+   * @returns whether the sweep has come to its end
+   */
+  advance(batch: WriteBatch, horizon: bigint, maxRecords: number): boolean {
+    if (this.#position === undefined) {
+      if (this.#due === undefined || horizon < this.#due) {
+        return true;
+      }
+      this.#due = undefined;
+      this.#position = this.#options.range.from;
+    }
+    const { cell, range, path } = this.#options;
+    let left = maxRecords;
+    for (let jump: Buffer | undefined = this.#position; jump !== undefined; ) {
+      const from: Buffer = jump;
+      jump = undefined;
+      for (const stored of readVersions(cell, { from, to: range.to }, path)) {
+        const key = rowKeyOf(stored.key);
+        if (this.#row === undefined || !this.#row.key.equals(key)) {
+          this.#endRow(batch);
+          if (left <= 0) {
+            this.#position = stored.key;
+            return false;
+          }
+          this.#row = newRow(key);
+        }
+        if (left <= -maxFoldedVersions) {
+          // A row of very many versions: go on inside of it the next time.
+          this.#position = stored.key;
+          return false;
+        }
+        left -= stored.partCount;
+        this.#position = keyAfter(lastPartKey(stored));
+        if (this.#take(batch, this.#row, stored, horizon) === "jump") {
+          jump = versionKey(this.#options.prefix, this.#row.key, horizon, 0);
+          break;
+        }
+      }
+    }
+    this.#endRow(batch);
+    this.#position = undefined;
+    return true;
+  }
+
+  /** @returns `jump`: the versions above the horizon are too many to be looked at one by one */
+  #take(batch: WriteBatch, row: SweptRow, stored: StoredVersion, horizon: bigint): "jump" | undefined {
+    const { version } = stored;
+    if (row.isCovered) {
+      removeVersion(batch, stored);
+      return undefined;
+    }
+    if (version.timestamp > horizon) {
+      row.oldestRecent = version.timestamp;
+      row.recentCount++;
+      row.isRecentDelete = row.recentCount === 1 && version.kind === "delete";
+      if (row.recentCount <= maxRecentVersions) {
+        return undefined;
+      }
+      row.oldestRecent = horizon + 1n;
+      return "jump";
+    }
+    row.hasOlder = true;
+    if (version.kind === "delete" && row.chain.length === 0) {
+      row.isCovered = true;
+      row.tombstone = stored;
+      return undefined;
+    }
+    row.fold ??= new VersionFold(this.#options.columns);
+    row.fold.add(version);
+    row.chain.push(stored);
+    if (row.fold.isClosed) {
+      row.isCovered = true;
+      this.#fold(batch, row, true);
+    } else if (row.chain.length >= maxFoldedVersions) {
+      this.#fold(batch, row, false);
+      this.noteWrite(0n);
+    }
+    return undefined;
+  }
+
+  /** Puts the one version that stands for the chain in the place of the newest of them. */
+  #fold(batch: WriteBatch, row: SweptRow, isWhole: boolean): void {
+    const [newest, ...older] = row.chain;
+    const { fold } = row;
+    row.chain = [];
+    row.fold = undefined;
+    if (newest === undefined || fold === undefined || older.length === 0) {
+      return;
+    }
+    for (const stored of [newest, ...older]) {
+      removeVersion(batch, stored);
+    }
+    const record = encodeVersion(fold.toVersion(isWhole));
+    putVersion(batch, this.#options.prefix, row.key, newest.version.timestamp, record);
+  }
+
+  #endRow(batch: WriteBatch): void {
+    const row = this.#row;
+    this.#row = undefined;
+    if (row === undefined) {
+      return;
+    }
+    this.#fold(batch, row, true);
+    if (row.tombstone !== undefined) {
+      removeVersion(batch, row.tombstone);
+    }
+    const willFold = row.recentCount > 1 || (row.recentCount === 1 && (row.hasOlder || row.isRecentDelete));
+    if (row.oldestRecent !== undefined && willFold) {
+      this.noteWrite(row.oldestRecent);
+    }
+  }
+}
+
+function newRow(key: Buffer): SweptRow {
+  return {
+    key: Buffer.from(key),
+    oldestRecent: undefined,
+    recentCount: 0,
+    isRecentDelete: false,
+    chain: [],
+    fold: undefined,
+    isCovered: false,
+    tombstone: undefined,
+    hasOlder: false,
+  };
+}
+
+function lastPartKey(stored: StoredVersion): Buffer {
+  const key = Buffer.from(stored.key);
+  key.writeUInt16BE(stored.partCount - 1, key.length - 2);
+  return key;
+}

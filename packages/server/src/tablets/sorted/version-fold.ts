@@ -1,0 +1,107 @@
+/**
+ * Versions of one row made one, from the newest to the oldest: a value hides what is older, an increment
+ * of an aggregate column is folded into it.
+ */
+import { assert } from "@qyt/base";
+import type { ColumnSchema, RowValue, TableSchema } from "@qyt/schema";
+import { aggregate } from "./aggregates.ts";
+import type { RowVersion, VersionInput } from "./version-record.ts";
+
+interface FoldedCell {
+  value: RowValue;
+  /** The value is the sum of increments: what is older counts too. */
+  isOpen: boolean;
+}
+
+/** Stored columns by their ids. */
+export interface StoredColumns {
+  readonly schema: TableSchema;
+  /** −1 for a column that is gone. */
+  positionOfColumn(columnId: number): number;
+}
+
+export class VersionFold {
+  readonly #columns: StoredColumns;
+  readonly #cells = new Map<number, FoldedCell>();
+  #isEmpty = true;
+  #end: "write" | "delete" | undefined;
+
+  constructor(columns: StoredColumns) {
+    this.#columns = columns;
+  }
+
+  /** Nothing older counts. */
+  get isClosed(): boolean {
+    return this.#end !== undefined;
+  }
+
+  /** Whether there is a row: a deletion alone is none. */
+  get hasRow(): boolean {
+    return !this.#isEmpty;
+  }
+
+  /** Takes the next older version. */
+  add(version: RowVersion): void {
+    assert(this.#end === undefined, "nothing is folded beneath a whole row or a deletion");
+    if (version.kind === "delete") {
+      this.#end = "delete";
+      return;
+    }
+    this.#isEmpty = false;
+    for (const cell of version.cells) {
+      this.#addCell(cell.columnId, cell.value, cell.aggregate);
+    }
+    if (version.kind === "write") {
+      this.#end = "write";
+    }
+  }
+
+  /** The values of all columns in schema order, those of the key null, if nothing older is left. */
+  toRow(): RowValue[] {
+    const row: RowValue[] = new Array<RowValue>(this.#columns.schema.columns.length).fill(null);
+    for (const [columnId, { value }] of this.#cells) {
+      const position = this.#columns.positionOfColumn(columnId);
+      if (position >= 0) {
+        row[position] = value;
+      }
+    }
+    return row;
+  }
+
+  /** The same as one version. @param isWhole nothing older is left, whatever the versions said */
+  toVersion(isWhole: boolean): VersionInput {
+    const kind = isWhole || this.isClosed ? "write" : "update";
+    return {
+      kind,
+      sharedWrite: false,
+      cells: [...this.#cells].flatMap(([columnId, { value, isOpen }]) => {
+        const column = this.#columnOf(columnId);
+        return column === undefined || (kind === "write" && value === null)
+          ? []
+          : [
+              {
+                columnId,
+                value,
+                aggregate: isOpen && kind === "update",
+                isUnsigned: column.physical === "uint64",
+              },
+            ];
+      }),
+    };
+  }
+
+  #addCell(columnId: number, value: RowValue, isIncrement: boolean): void {
+    const known = this.#cells.get(columnId);
+    if (known === undefined) {
+      this.#cells.set(columnId, { value, isOpen: isIncrement });
+    } else if (known.isOpen) {
+      const column = this.#columnOf(columnId);
+      known.value = aggregate(column?.aggregate ?? "", value, known.value, column?.physical ?? "any");
+      known.isOpen = isIncrement;
+    }
+  }
+
+  #columnOf(columnId: number): ColumnSchema | undefined {
+    return this.#columns.schema.columns[this.#columns.positionOfColumn(columnId)];
+  }
+}
