@@ -1,0 +1,463 @@
+/**
+ * The real side of one history: two queues of its own on a shared cluster. Every method does what the
+ * model's method of the same name says, and fails when the answer is another one.
+ */
+import { bare, defined, isMap, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { toYson, writeYsonList } from "@qyt/yson";
+import { expect } from "vitest";
+import type { Answer, Parameters } from "./door.ts";
+import {
+  type AdvanceRequest,
+  type Commit,
+  type ConsumerName,
+  consumerNames,
+  hasSystemColumns,
+  type LifecycleCommand,
+  type OffsetMeta,
+  type Place,
+  type PullAnswer,
+  type PullRequest,
+  type PushAnswer,
+  type PushRequest,
+  partitionCounts,
+  type QueueModel,
+  type QueueName,
+  queueNames,
+  Refusal,
+  type RowToWrite,
+  type Session,
+} from "./queue-model.ts";
+import { clusterName, codesOf, consumerPath, producerPath, type RealCluster } from "./real-cluster.ts";
+
+const systemColumns = [
+  { name: "$timestamp", type: "uint64" },
+  { name: "$cumulative_data_weight", type: "int64" },
+];
+const dataColumn = { name: "data", type: "string" };
+
+export class World {
+  readonly #cluster: RealCluster;
+  readonly #name: string;
+  /** Ids of the open transactions, by slot. */
+  readonly #transactions = new Map<number, string>();
+  /** Real revisions by the model's, by queue. */
+  readonly #revisions: Record<QueueName, Map<number, bigint>> = { first: new Map(), second: new Map() };
+
+  private constructor(cluster: RealCluster) {
+    this.#cluster = cluster;
+    this.#name = cluster.freshName();
+  }
+
+  static async create(cluster: RealCluster): Promise<World> {
+    const world = new World(cluster);
+    await Promise.all(queueNames.map((queue) => world.#createQueue(queue)));
+    return world;
+  }
+
+  async #createQueue(queue: QueueName): Promise<void> {
+    const path = this.#path(queue);
+    await this.#call("create", {
+      type: "table",
+      path,
+      attributes: mapOf({
+        dynamic: true,
+        schema: toYson(hasSystemColumns[queue] ? [...systemColumns, dataColumn] : [dataColumn]),
+        tablet_count: BigInt(partitionCounts[queue]),
+      }),
+      recursive: true,
+    });
+    await this.#call("mount_table", { path });
+    for (const consumer of consumerNames) {
+      await this.#call("register_queue_consumer", {
+        queue_path: path,
+        consumer_path: consumerPath(consumer),
+        vital: false,
+      });
+    }
+    this.#revisions[queue].set(0, await this.#readRevision(queue));
+  }
+
+  /** Makes room for the histories to come. */
+  async remove(): Promise<void> {
+    for (const slot of [...this.#transactions.keys()]) {
+      await this.abort(slot);
+    }
+    await Promise.all(queueNames.map((queue) => this.#call("remove", { path: this.#path(queue) })));
+  }
+
+  #path(queue: QueueName): string {
+    return `//model/${this.#name}-${queue}`;
+  }
+
+  #call(command: string, parameters: Parameters, body?: Buffer): Promise<Answer> {
+    return this.#cluster.door.call(command, parameters, body);
+  }
+
+  #slot(slot: number | undefined): Parameters {
+    return slot === undefined ? {} : { transaction_id: defined(this.#transactions.get(slot), "transaction") };
+  }
+
+  // Transactions
+
+  async begin(slot: number): Promise<void> {
+    const { value } = await this.#call("start_transaction", { type: "tablet", sticky: true, timeout: 600_000n });
+    this.#transactions.set(slot, String(field(value, "transaction_id")));
+  }
+
+  async commit(slot: number, expected: Refusal | undefined, commit: Commit | undefined): Promise<void> {
+    const parameters = this.#slot(slot);
+    this.#transactions.delete(slot);
+    const answer = await agreeing(this.#call("commit_transaction", parameters), expected);
+    const timestamp = answer === undefined ? undefined : field(answer.value, "primary_commit_timestamp");
+    if (timestamp instanceof Uint64 && commit !== undefined) {
+      commit.timestamp = timestamp.value;
+    }
+  }
+
+  async abort(slot: number): Promise<void> {
+    const parameters = this.#slot(slot);
+    this.#transactions.delete(slot);
+    await this.#call("abort_transaction", parameters);
+  }
+
+  async restart(): Promise<void> {
+    const lost = [...this.#transactions.values()];
+    this.#transactions.clear();
+    await this.#cluster.restart();
+    for (const id of lost) {
+      const ping = this.#call("ping_transaction", { transaction_id: id });
+      await agreeing(ping, new Refusal("NoSuchTransaction"));
+    }
+  }
+
+  // Rows
+
+  #layout(queue: QueueName, layout: number | undefined): Parameters {
+    return layout === undefined
+      ? {}
+      : { tablet_layout_revision: new Uint64(defined(this.#revisions[queue].get(layout), "revision")) };
+  }
+
+  async insert(
+    slot: number | undefined,
+    { queue, rows, layout }: { queue: QueueName; rows: readonly RowToWrite[]; layout: number | undefined },
+    expected: Refusal | undefined,
+  ): Promise<void> {
+    const parameters = { path: this.#path(queue), ...this.#slot(slot), ...this.#layout(queue, layout) };
+    await agreeing(this.#call("insert_rows", parameters, rowsBody(rows)), expected);
+  }
+
+  /** Inserts rows for any partition that takes them, and tells which one the system chose. */
+  async insertAnywhere(queue: QueueName, data: readonly string[], model: QueueModel): Promise<number | Refusal> {
+    const places = model
+      .partitions(queue)
+      .flatMap((partition, index) => (partition.state === "mounted" ? [{ partition, index }] : []));
+    const expected = places.length === 0 ? new Refusal("TabletNotMounted") : undefined;
+    const body = writeYsonList(data.map((text) => mapOf({ data: text })), "binary");
+    await agreeing(this.#call("insert_rows", { path: this.#path(queue) }, body), expected);
+    if (expected !== undefined) {
+      return expected;
+    }
+    const counts = await this.#rowCounts(
+      queue,
+      places.map(({ index }) => index),
+    );
+    const grown = places.filter(
+      ({ partition }, position) => counts[position]?.total !== BigInt(partition.rows.length),
+    );
+    expect(grown, "all rows of one insert went to one partition").toHaveLength(1);
+    return defined(grown[0], "partition").index;
+  }
+
+  async #rowCounts(
+    queue: QueueName,
+    indexes: readonly number[],
+  ): Promise<{ total: unknown; trimmed: unknown }[]> {
+    const { value } = await this.#call("get_tablet_infos", {
+      path: this.#path(queue),
+      tablet_indexes: indexes.map((index) => BigInt(index)),
+    });
+    const tablets = field(value, "tablets");
+    return (Array.isArray(tablets) ? tablets : []).map((tablet) => ({
+      total: field(tablet, "total_row_count"),
+      trimmed: field(tablet, "trimmed_row_count"),
+    }));
+  }
+
+  async trim(place: Place, count: number, expected: Refusal | undefined): Promise<void> {
+    const parameters = {
+      path: this.#path(place.queue),
+      tablet_index: BigInt(place.partition),
+      trimmed_row_count: BigInt(count),
+    };
+    await agreeing(this.#call("trim_rows", parameters), expected);
+  }
+
+  /** @param consumer reads through it, from its offset when the request names none */
+  async pull(
+    request: Omit<PullRequest, "offset"> & { readonly offset: bigint | undefined },
+    consumer: ConsumerName | undefined,
+    expected: PullAnswer | Refusal,
+    layout: number,
+  ): Promise<number> {
+    const { queue, partition, offset, maxRowCount, maxDataWeight } = request;
+    const pull = this.#call(consumer === undefined ? "pull_queue" : "pull_queue_consumer", {
+      queue_path: this.#path(queue),
+      partition_index: BigInt(partition),
+      offset,
+      max_row_count: BigInt(maxRowCount),
+      max_data_weight: BigInt(maxDataWeight),
+      ...(consumer === undefined ? {} : { consumer_path: consumerPath(consumer) }),
+    });
+    const answer = await agreeing(pull, expected instanceof Refusal ? expected : undefined);
+    if (answer === undefined || expected instanceof Refusal) {
+      return 0;
+    }
+    expect(answer.rows.map((row) => pulled(row))).toEqual(
+      expected.rows.map(({ index, data, cumulativeWeight }) => [
+        BigInt(partition),
+        BigInt(index),
+        data,
+        hasSystemColumns[queue] ? BigInt(cumulativeWeight) : undefined,
+      ]),
+    );
+    for (const [position, { commit }] of expected.rows.entries()) {
+      learn(commit, answer.rows[position]?.get("$timestamp"), hasSystemColumns[queue]);
+    }
+    expect(answer.responseParameters).toEqual(
+      mapOf({
+        start_offset: expected.startOffset,
+        start_row_index: expected.startOffset,
+        skipped_row_count: expected.skippedRowCount === 0 ? undefined : BigInt(expected.skippedRowCount),
+        tablet_layout_revision: new Uint64(defined(this.#revisions[queue].get(layout), "revision")),
+      }),
+    );
+    return answer.rows.length;
+  }
+
+  // Consumers and sessions
+
+  async advance(
+    slot: number | undefined,
+    request: AdvanceRequest,
+    expected: Refusal | undefined,
+  ): Promise<void> {
+    const advance = this.#call("advance_queue_consumer", {
+      consumer_path: consumerPath(request.consumer),
+      queue_path: this.#path(request.queue),
+      partition_index: BigInt(request.partition),
+      old_offset: request.oldOffset,
+      new_offset: request.newOffset,
+      client_side: request.clientSide,
+      ...this.#slot(slot),
+    });
+    await agreeing(advance, expected);
+  }
+
+  #session(queue: QueueName, session: string): Parameters {
+    return { producer_path: producerPath, queue_path: this.#path(queue), session_id: session };
+  }
+
+  async openSession(queue: QueueName, session: string, expected: Session): Promise<void> {
+    const { value } = await this.#call("create_queue_producer_session", this.#session(queue, session));
+    expect(value).toEqual(
+      mapOf({ epoch: expected.epoch, sequence_number: expected.number, user_meta: null }),
+    );
+  }
+
+  async removeSession(queue: QueueName, session: string): Promise<void> {
+    await this.#call("remove_queue_producer_session", this.#session(queue, session));
+  }
+
+  async push(
+    slot: number | undefined,
+    request: PushRequest,
+    expected: PushAnswer | Refusal,
+    layout: number,
+  ): Promise<void> {
+    const { queue, session, epoch, numbers, isBatch, rows } = request;
+    const push = this.#call(
+      "push_queue_producer",
+      {
+        ...this.#session(queue, session),
+        epoch,
+        sequence_number: isBatch ? numbers[0] : undefined,
+        ...this.#slot(slot),
+        ...this.#layout(queue, request.layout),
+      },
+      rowsBody(rows, isBatch ? undefined : numbers),
+    );
+    const answer = await agreeing(push, expected instanceof Refusal ? expected : undefined);
+    if (answer !== undefined && !(expected instanceof Refusal)) {
+      expect(answer.value).toEqual(
+        mapOf({
+          last_sequence_number: expected.lastSequenceNumber,
+          skipped_row_count: expected.skippedRowCount,
+        }),
+      );
+      expect(answer.responseParameters).toEqual(
+        mapOf({
+          tablet_layout_revision: new Uint64(defined(this.#revisions[queue].get(layout), "revision")),
+        }),
+      );
+    }
+  }
+
+  // Tablets
+
+  async changeState(
+    queue: QueueName,
+    only: number | undefined,
+    command: LifecycleCommand,
+    expected: Refusal | undefined,
+    layout: number,
+  ): Promise<void> {
+    const range =
+      only === undefined ? {} : { first_tablet_index: BigInt(only), last_tablet_index: BigInt(only) };
+    await agreeing(this.#call(`${command}_table`, { path: this.#path(queue), ...range }), expected);
+    const known = this.#revisions[queue];
+    const revision = await this.#readRevision(queue);
+    if (known.has(layout)) {
+      expect(revision).toBe(known.get(layout));
+    } else {
+      expect([...known.values()]).not.toContain(revision);
+      known.set(layout, revision);
+    }
+  }
+
+  async #readRevision(queue: QueueName): Promise<bigint> {
+    const { value } = await this.#call("get", { path: `${this.#path(queue)}/@tablet_layout_revision` });
+    const revision = field(value, "value");
+    return revision instanceof Uint64 ? revision.value : -1n;
+  }
+
+  /** Everything that is stored, against everything that the model has. All partitions must be readable. */
+  async compareAll(model: QueueModel): Promise<void> {
+    for (const queue of queueNames) {
+      const partitions = model.partitions(queue);
+      expect(await this.#rowCounts(queue, [...partitions.keys()])).toEqual(
+        partitions.map(({ rows, trimmed }) => ({ total: BigInt(rows.length), trimmed: BigInt(trimmed) })),
+      );
+      for (const partition of partitions.keys()) {
+        await this.#compareRows(model, { queue, partition });
+      }
+      await this.#compareSessions(model, queue);
+      for (const consumer of consumerNames) {
+        await this.#compareOffsets(model, consumer, queue);
+      }
+    }
+    // Later commits have later timestamps.
+    const timestamps = model.commits.flatMap(({ timestamp }) => (timestamp === undefined ? [] : [timestamp]));
+    expect(timestamps).toEqual([...new Set(timestamps)].sort((a, b) => (a < b ? -1 : 1)));
+  }
+
+  async #compareRows(model: QueueModel, place: Place): Promise<void> {
+    const total = model.partition(place).rows.length;
+    for (let offset = 0n; ; ) {
+      const request = { ...place, offset, maxRowCount: 1000, maxDataWeight: 16 * 1024 * 1024 };
+      const expected = model.pull(request);
+      const count = await this.pull(request, undefined, expected, model.layouts[place.queue]);
+      if (count === 0) {
+        expect(model.partition(place).trimmed === total || offset === BigInt(total)).toBe(true);
+        return;
+      }
+      offset = expected instanceof Refusal ? offset : expected.startOffset + BigInt(count);
+    }
+  }
+
+  async #compareSessions(model: QueueModel, queue: QueueName): Promise<void> {
+    const { rows } = await this.#call("select_rows", {
+      query: `session_id, epoch, sequence_number from [${producerPath}] where queue_cluster = "${clusterName}" and queue_path = "${this.#path(queue)}"`,
+    });
+    const expected = sessionNames.flatMap((name) => {
+      const session = model.session(queue, name);
+      return session === undefined
+        ? []
+        : [mapOf({ session_id: name, epoch: session.epoch, sequence_number: session.number })];
+    });
+    expect(rows).toEqual(expected);
+  }
+
+  async #compareOffsets(model: QueueModel, consumer: ConsumerName, queue: QueueName): Promise<void> {
+    const { rows } = await this.#call("select_rows", {
+      query: `partition_index, [offset], meta from [${consumerPath(consumer)}] where queue_cluster = "${clusterName}" and queue_path = "${this.#path(queue)}"`,
+    });
+    const expected = Array.from({ length: partitionCounts[queue] }, (_, partition) => ({
+      partition,
+      stored: model.storedOffset(consumer, { queue, partition }),
+    })).filter(({ stored }) => stored !== undefined);
+    expect(rows.map((row) => [row.get("partition_index"), row.get("offset")])).toEqual(
+      expected.map(({ partition, stored }) => [
+        new Uint64(BigInt(partition)),
+        new Uint64(stored?.offset ?? 0n),
+      ]),
+    );
+    for (const [position, { stored }] of expected.entries()) {
+      compareMeta(bare(rows[position]?.get("meta") ?? null), stored?.meta ?? null);
+    }
+  }
+}
+
+export const sessionNames = ["a", "b"] as const;
+
+function compareMeta(value: YsonValue, expected: OffsetMeta | null): void {
+  if (expected === null) {
+    expect(value).toBeNull();
+    return;
+  }
+  expect(field(value, "cumulative_data_weight")).toEqual(expected.weightBefore);
+  const timestamp = field(value, "offset_timestamp");
+  if (expected.commitAt === null) {
+    expect(timestamp).toBeNull();
+  } else {
+    learn(expected.commitAt, timestamp, true);
+  }
+}
+
+/** All rows of a commit have its timestamp. */
+function learn(commit: Commit, value: YsonValue | undefined, isTold: boolean): void {
+  if (!isTold) {
+    expect(value).toBeUndefined();
+    return;
+  }
+  expect(value).toBeInstanceOf(Uint64);
+  const timestamp = value instanceof Uint64 ? value.value : undefined;
+  commit.timestamp ??= timestamp;
+  expect(timestamp).toBe(commit.timestamp);
+}
+
+function pulled(row: YsonMap): (YsonValue | undefined)[] {
+  return [row.get("$tablet_index"), row.get("$row_index"), row.get("data"), row.get("$cumulative_data_weight")];
+}
+
+function rowsBody(rows: readonly RowToWrite[], numbers?: readonly bigint[]): Buffer {
+  return writeYsonList(
+    rows.map(({ partition, data }, index) =>
+      mapOf({ $tablet_index: BigInt(partition), $sequence_number: numbers?.[index], data }),
+    ),
+    "binary",
+  );
+}
+
+function field(value: YsonValue, name: string): YsonValue {
+  const map = bare(value);
+  return isMap(map) ? bare(map.get(name) ?? null) : null;
+}
+
+/** The answer, where the model has one too; nothing where both refuse. */
+async function agreeing(work: Promise<Answer>, expected: Refusal | undefined): Promise<Answer | undefined> {
+  let answer: Answer;
+  try {
+    answer = await work;
+  } catch (thrown) {
+    const codes = codesOf(thrown);
+    if (expected?.codes.some((code) => codes.includes(code)) !== true) {
+      throw thrown;
+    }
+    return undefined;
+  }
+  if (expected !== undefined) {
+    throw new YtError(`An error with code ${expected.codes.join(" or ")} was expected`);
+  }
+  return answer;
+}
