@@ -81,7 +81,7 @@ it(`keeps every promise over ${kills} kills`, { timeout: 60_000 + kills * 15_000
 async function liveAndDie(server: ProgramProcess, life: Life, actors: readonly Actor[]): Promise<void> {
   const { random } = life;
   let isOver = false;
-  let stepsLeft = chance(random, 0.2) ? between(random, 1, 10) : between(random, 10, 400);
+  let stepsLeft = chance(random, 0.2) ? between(random, 1, 10) : between(random, 10, 220);
   let onMoment = (): void => {};
   const moment = new Promise<void>((resolve) => {
     onMoment = resolve;
