@@ -27,9 +27,16 @@ export interface Transport {
 }
 
 /** The real one, with connections kept alive and at most `connections` of them to a host. */
-export function undiciTransport(options: { readonly connections?: number } = {}): Transport {
+export function undiciTransport(
+  options: {
+    readonly connections?: number;
+    /** How long a connection may take to come about, in milliseconds. Default: 10,000. */
+    readonly connectTimeoutMs?: number;
+  } = {},
+): Transport {
   const agent = new Agent({
     connections: options.connections ?? 64,
+    connect: { timeout: options.connectTimeoutMs ?? 10_000 },
     keepAliveTimeout: 30_000,
     pipelining: 1,
   });

@@ -96,6 +96,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     const clusters = new ClusterDirectory({
       localName: options.name,
       lookup: (name) => clusterEntry(cypress, name),
+      clock,
     });
     closers.push(() => clusters.close());
     const waits = new PullWaits(clock);

@@ -3,5 +3,5 @@ export {
   type ClusterDirectoryOptions,
   type ClusterEntry,
   normalizeClusterName,
-  onCluster,
 } from "./directory.ts";
+export { type CallBounds, Deadline, isUnanswered, RemoteCall } from "./remote-call.ts";

@@ -27,6 +27,7 @@ import {
   requireKnownCluster,
   resolveConsumer,
   resolveReference,
+  unansweredBy,
 } from "./references.ts";
 
 export interface AdvanceParameters extends ChangeOptions {
@@ -122,7 +123,7 @@ export async function requireRegistration(
 ): Promise<Reference> {
   const consumer = await resolveConsumer(services, context, consumerPath, "strict");
   const queue = await resolveQueue(services, context, queuePath);
-  if ((await services.registrations.find(queue, consumer)) === undefined) {
+  if ((await services.registrations.find(context, queue, consumer)) === undefined) {
     throw new YtError(
       `Consumer ${formatReference(consumer)} is not registered for queue ${formatReference(queue)}`,
       {
@@ -143,7 +144,10 @@ async function resolveQueue(
   try {
     return await resolveReference(services, context, path, "strict");
   } catch (thrown) {
-    throw toYtError(thrown).wrap("Failed to resolve queue path", { path: path.path });
+    const error = toYtError(thrown);
+    throw error.wrap(`Failed to resolve queue path${unansweredBy(clusterOf(path), error)}`, {
+      path: path.path,
+    });
   }
 }
 

@@ -1,6 +1,6 @@
 /** What the queue commands work with, and who asks. */
 
-import type { ClusterDirectory } from "../clusters/index.ts";
+import type { CallBounds, ClusterDirectory } from "../clusters/index.ts";
 import type { View } from "../cypress/index.ts";
 import type { TableManager, TabletTransaction, TabletTransactions } from "../tablets/index.ts";
 import type { PullWaits } from "./pull-waits.ts";
@@ -17,9 +17,9 @@ export interface QueueServices {
   readonly view: () => View;
 }
 
-export interface QueueContext {
+/** Who asks, and for how long he waits. */
+export interface QueueContext extends CallBounds {
   readonly user: string;
-  readonly signal?: AbortSignal;
 }
 
 /** Which transaction a change is made in. */

@@ -151,7 +151,8 @@ async function waitForRow(
   limits: PullLimits,
   offset: number,
 ): Promise<void> {
-  const wait = services.waits.begin(limits.waitTimeoutMs, context.signal);
+  const longestMs = context.deadline?.remainingMs() ?? limits.waitTimeoutMs;
+  const wait = services.waits.begin(Math.min(limits.waitTimeoutMs, longestMs), context.signal);
   try {
     for (;;) {
       // Looked up anew: meanwhile it may be unmounted, which is an error, or another one.

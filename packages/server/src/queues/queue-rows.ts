@@ -30,11 +30,9 @@ export async function readRowInfos(
     }
     return result;
   }
-  const client = services.clusters.client(queue.cluster, context.user);
-  if (client === undefined) {
-    return result;
-  }
-  const rows = await client.pullQueue(queue.path, start, Number(partitionIndex), { maxRowCount: to - start });
+  const rows = await services.clusters.call(queue.cluster, context.user, context, (client, options) =>
+    client.pullQueue(queue.path, start, Number(partitionIndex), { ...options, maxRowCount: to - start }),
+  );
   for (const row of rows) {
     const index = row["$row_index"];
     if (typeof index === "bigint" && index < to) {

@@ -6,7 +6,7 @@
  */
 import { bare, toYtError, YtError } from "@qyt/base";
 import type { RichPath } from "@qyt/yson";
-import { normalizeClusterName, onCluster } from "../clusters/index.ts";
+import { isUnanswered, normalizeClusterName } from "../clusters/index.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
 
 /** A queue or a consumer by cluster and absolute path; the form that registrations and offsets store. */
@@ -76,7 +76,7 @@ export async function resolveReference(
     const error = toYtError(thrown);
     if (mode === "strict") {
       throw new YtError(
-        `Failed to get table mount info to perform registration manager resolutions for object "${path.path}"`,
+        `Failed to get table mount info to perform registration manager resolutions for object "${path.path}"${unansweredBy(cluster, error)}`,
         {
           code: error.code,
           inner: [error],
@@ -89,6 +89,11 @@ export async function resolveReference(
     }
   }
   return { cluster: cluster ?? services.clusterName, path: realPath };
+}
+
+/** For the end of a message: nobody should have to look for the cluster in inner errors. */
+export function unansweredBy(cluster: string | undefined, error: YtError): string {
+  return cluster !== undefined && isUnanswered(error) ? `: cluster "${cluster}" did not answer` : "";
 }
 
 function isMissingTable(error: YtError): boolean {
@@ -110,11 +115,9 @@ async function realPathOf(
     return services.tables.find({ user: context.user }, path).path;
   }
   // Where a link leads is told without a right on its target, here and there; so not in the user's name.
-  const client = services.clusters.client(cluster, "root");
-  if (client === undefined) {
-    return services.tables.find({ user: context.user }, path).path;
-  }
-  const real = await onCluster(cluster, () => client.get(`${path}/@path`));
+  const real = await services.clusters.call(cluster, "root", context, (client, options) =>
+    client.get(`${path}/@path`, options),
+  );
   if (typeof real !== "string") {
     throw new YtError(`Cluster "${cluster}" did not name the path of ${path}`);
   }

@@ -6,10 +6,11 @@
  * Specified in: yt/yt/ytlib/queue_client/registration_manager.cpp,
  * yt/yt/ytlib/queue_client/records/consumer_registration.yaml.
  */
-import { bare, isList, mapOf, type YsonValue, YtError } from "@qyt/base";
+import { bare, isList, mapOf, toYtError, type YsonValue, YtError } from "@qyt/base";
+import type { CommandOptions, YtClient } from "@qyt/client";
 import { type RowValue, TableSchema, YsonAny } from "@qyt/schema";
 import { bytesToString, parseRichPath, parseYson, stringToBytes, writeYson, writeYsonText } from "@qyt/yson";
-import { type ClusterDirectory, onCluster } from "../clusters/index.ts";
+import { type CallBounds, type ClusterDirectory, isUnanswered } from "../clusters/index.ts";
 import type { DynamicTable, TableManager, TabletTransactions } from "../tablets/index.ts";
 import { type ConsumerReference, consumerNameOf, type Reference } from "./references.ts";
 
@@ -29,11 +30,12 @@ export interface RegistrationFilter {
   readonly consumer?: ConsumerReference;
 }
 
+/** The bounds are those of the request; only a table elsewhere needs them. */
 export interface RegistrationTable {
-  find(queue: Reference, consumer: ConsumerReference): Promise<Registration | undefined>;
-  list(filter: RegistrationFilter): Promise<Registration[]>;
-  put(registration: Registration): Promise<void>;
-  remove(queue: Reference, consumer: ConsumerReference): Promise<void>;
+  find(bounds: CallBounds, queue: Reference, consumer: ConsumerReference): Promise<Registration | undefined>;
+  list(bounds: CallBounds, filter: RegistrationFilter): Promise<Registration[]>;
+  put(bounds: CallBounds, registration: Registration): Promise<void>;
+  remove(bounds: CallBounds, queue: Reference, consumer: ConsumerReference): Promise<void>;
 }
 
 /** Keys are never null in practice, but not required by the schema, as in the real system's script. */
@@ -57,7 +59,11 @@ export class LocalRegistrationTable implements RegistrationTable {
     this.#transactions = transactions;
   }
 
-  async find(queue: Reference, consumer: ConsumerReference): Promise<Registration | undefined> {
+  async find(
+    _: CallBounds,
+    queue: Reference,
+    consumer: ConsumerReference,
+  ): Promise<Registration | undefined> {
     const transaction = this.#transactions.begin({ user: "root" });
     try {
       const [row] = transaction.lookup(this.#table(), [keyOf(queue, consumer)]);
@@ -67,7 +73,7 @@ export class LocalRegistrationTable implements RegistrationTable {
     }
   }
 
-  async list(filter: RegistrationFilter): Promise<Registration[]> {
+  async list(_: CallBounds, filter: RegistrationFilter): Promise<Registration[]> {
     const result: Registration[] = [];
     for await (const rows of this.#tables.scanSorted(this.#table())) {
       for (const row of rows) {
@@ -80,7 +86,7 @@ export class LocalRegistrationTable implements RegistrationTable {
     return result;
   }
 
-  async put(registration: Registration): Promise<void> {
+  async put(_: CallBounds, registration: Registration): Promise<void> {
     const transaction = this.#transactions.begin({ user: "root" });
     transaction.writeRow(this.#table(), [
       ...keyOf(registration.queue, registration.consumer),
@@ -90,7 +96,7 @@ export class LocalRegistrationTable implements RegistrationTable {
     await transaction.commit();
   }
 
-  async remove(queue: Reference, consumer: ConsumerReference): Promise<void> {
+  async remove(_: CallBounds, queue: Reference, consumer: ConsumerReference): Promise<void> {
     const transaction = this.#transactions.begin({ user: "root" });
     transaction.deleteKey(this.#table(), keyOf(queue, consumer));
     await transaction.commit();
@@ -111,42 +117,60 @@ export class RemoteRegistrationTable implements RegistrationTable {
     this.#cluster = cluster;
   }
 
-  async find(queue: Reference, consumer: ConsumerReference): Promise<Registration | undefined> {
-    const [row] = await this.#call((client) =>
-      client.lookupRows(registrationTablePath, [keyObject(queue, consumer)]),
+  async find(
+    bounds: CallBounds,
+    queue: Reference,
+    consumer: ConsumerReference,
+  ): Promise<Registration | undefined> {
+    const [row] = await this.#call(bounds, (client, options) =>
+      client.lookupRows(registrationTablePath, [keyObject(queue, consumer)], options),
     );
     return row === undefined || row === null ? undefined : registrationOfObject(row);
   }
 
-  async list(filter: RegistrationFilter): Promise<Registration[]> {
-    const rows = await this.#call((client) => client.selectRows(`* from [${registrationTablePath}]`));
+  async list(bounds: CallBounds, filter: RegistrationFilter): Promise<Registration[]> {
+    const rows = await this.#call(bounds, (client, options) =>
+      client.selectRows(`* from [${registrationTablePath}]`, options),
+    );
     return rows.map(registrationOfObject).filter((registration) => matches(registration, filter));
   }
 
-  async put(registration: Registration): Promise<void> {
-    await this.#call((client) =>
-      client.insertRows(registrationTablePath, [
-        {
-          ...keyObject(registration.queue, registration.consumer),
-          vital: registration.vital,
-          partitions: registration.partitions,
-        },
-      ]),
+  /** Without an answer the row may be there or not, as a whole; the same request again is harmless. */
+  async put(bounds: CallBounds, registration: Registration): Promise<void> {
+    const row = {
+      ...keyObject(registration.queue, registration.consumer),
+      vital: registration.vital,
+      partitions: registration.partitions,
+    };
+    await this.#call(bounds, (client, options) => client.insertRows(registrationTablePath, [row], options));
+  }
+
+  async remove(bounds: CallBounds, queue: Reference, consumer: ConsumerReference): Promise<void> {
+    await this.#call(bounds, (client, options) =>
+      client.deleteRows(registrationTablePath, [keyObject(queue, consumer)], options),
     );
   }
 
-  async remove(queue: Reference, consumer: ConsumerReference): Promise<void> {
-    await this.#call((client) => client.deleteRows(registrationTablePath, [keyObject(queue, consumer)]));
-  }
-
-  #call<T>(work: (client: NonNullable<ReturnType<ClusterDirectory["client"]>>) => Promise<T>): Promise<T> {
-    const client = this.#clusters.client(this.#cluster, "root");
-    if (client === undefined) {
+  async #call<T>(
+    bounds: CallBounds,
+    work: (client: YtClient, options: CommandOptions) => Promise<T>,
+  ): Promise<T> {
+    if (!this.#clusters.isKnown(this.#cluster)) {
       throw new YtError(
         `Cluster "${this.#cluster}", which keeps the queue consumer registrations, is not known here; add it to //sys/clusters`,
       );
     }
-    return onCluster(this.#cluster, () => work(client));
+    try {
+      return await this.#clusters.call(this.#cluster, "root", bounds, work);
+    } catch (thrown) {
+      const error = toYtError(thrown);
+      throw isUnanswered(error)
+        ? error.wrap(
+            `Cluster "${this.#cluster}", which keeps the queue consumer registrations, did not answer; repeat the request when it does`,
+            { cluster: this.#cluster },
+          )
+        : error;
+    }
   }
 }
 

@@ -5,7 +5,6 @@
  */
 import { toYtError, YtError } from "@qyt/base";
 import type { RichPath } from "@qyt/yson";
-import { onCluster } from "../clusters/index.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
 import {
   type ConsumerReference,
@@ -43,7 +42,7 @@ export async function registerQueueConsumer(
   }
   const queue = await resolveReference(services, context, parameters.queuePath, "strict");
   const consumer = await resolveConsumer(services, context, parameters.consumerPath, "strict");
-  await services.registrations.put({
+  await services.registrations.put(context, {
     queue,
     consumer,
     vital: parameters.vital,
@@ -63,7 +62,7 @@ export async function unregisterQueueConsumer(
   await requireRightToUnregister(services, context, parameters);
   const queue = await resolveReference(services, context, parameters.queuePath, "lenient");
   const consumer = await resolveConsumer(services, context, parameters.consumerPath, "lenient");
-  await services.registrations.remove(queue, consumer);
+  await services.registrations.remove(context, queue, consumer);
 }
 
 export async function listQueueConsumerRegistrations(
@@ -78,7 +77,7 @@ export async function listQueueConsumerRegistrations(
   if (filter.consumerPath !== undefined) {
     resolved.consumer = await resolveConsumer(services, context, filter.consumerPath, "lenient");
   }
-  return services.registrations.list(resolved);
+  return services.registrations.list(context, resolved);
 }
 
 async function requireRightToUnregister(
@@ -135,15 +134,11 @@ async function isAllowed(
       throw error;
     }
   }
-  const client = services.clusters.client(cluster, context.user);
-  if (client === undefined) {
-    throw new YtError(`Cluster "${cluster}" is not known`);
-  }
-  const answer = await onCluster(cluster, () =>
+  const answer = await services.clusters.call(cluster, context.user, context, (client, options) =>
     client.execute(
       "check_permission",
       { user: context.user, permission, path: path.path, vital },
-      { method: "GET" },
+      { ...options, method: "GET" },
     ),
   );
   if (answer instanceof Map && answer.get("action") === "allow") {

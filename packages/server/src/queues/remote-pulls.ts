@@ -3,13 +3,19 @@
  * its rows pass through as bytes.
  */
 import { bare, isMap, toYtError, Uint64, withAttributes, type YsonValue, YtError } from "@qyt/base";
-import { defaultRequestTimeoutMs, readChunks, type TransportResponse } from "@qyt/client";
+import { readChunks, type TransportResponse } from "@qyt/client";
 import { parseYson } from "@qyt/yson";
-import { onCluster } from "../clusters/index.ts";
+import type { RemoteCall } from "../clusters/index.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
 import type { Wait } from "./pull-waits.ts";
 import type { PullQueueConsumerParameters, PullResult, PullSummary } from "./pulls.ts";
 import type { Reference } from "./references.ts";
+
+/** How long the other cluster may take for each piece of its answer, in milliseconds. */
+const pieceTimeoutMs = 30_000;
+
+/** How much of the time that the caller has is spent on waiting for rows. */
+const waitShare = 0.8;
 
 /**
  * The caller's right is the registered consumer, which was checked here; he needs none on the queue, so
@@ -26,11 +32,16 @@ export async function pullRemote(
   if (client === undefined) {
     throw new YtError(`Queue cluster "${queue.cluster}" was not found for path ${parameters.queuePath.path}`);
   }
-  const { waitTimeoutMs } = parameters;
+  // The other cluster says that there is nothing before the caller's time is over, not when it is.
+  const waitTimeoutMs = Math.min(
+    parameters.waitTimeoutMs,
+    waitShare * (context.deadline?.remainingMs() ?? Number.MAX_SAFE_INTEGER),
+  );
   const wait = services.waits.begin(undefined, context.signal);
+  const call = services.clusters.begin(queue.cluster, { deadline: context.deadline, signal: wait.signal });
   let response: TransportResponse;
   try {
-    response = await onCluster(queue.cluster, () =>
+    response = await call.step(pieceTimeoutMs + waitTimeoutMs, () =>
       client.requester.send({
         command: "pull_queue",
         method: "GET",
@@ -43,11 +54,12 @@ export async function pullRemote(
           max_data_weight: parameters.maxDataWeight,
           data_weight_per_row_hint: parameters.dataWeightPerRowHint,
           replica_consistency: parameters.replicaConsistency,
-          wait_timeout: waitTimeoutMs > 0 ? BigInt(waitTimeoutMs) : undefined,
+          wait_timeout: waitTimeoutMs > 0 ? BigInt(Math.floor(waitTimeoutMs)) : undefined,
           output_format: withAttributes(parameters.format.name, parameters.format.attributes),
         },
-        timeoutMs: defaultRequestTimeoutMs + waitTimeoutMs,
-        signal: wait.signal,
+        // The call looks at the time; the transport's own limit must not come first.
+        timeoutMs: 2 * pieceTimeoutMs + waitTimeoutMs,
+        signal: call.signal,
       }),
     );
   } catch (thrown) {
@@ -55,7 +67,7 @@ export async function pullRemote(
     throw services.waits.isClosed ? stopping(thrown) : thrown;
   }
   const summary = summaryOf(response, offset);
-  return { chunks: passOn(queue.cluster, response, wait), summary: () => summary };
+  return { chunks: passOn(call, response, wait), summary: () => summary };
 }
 
 function stopping(thrown: unknown): YtError {
@@ -78,11 +90,11 @@ function summaryOf(response: TransportResponse, offset: bigint): PullSummary {
 }
 
 /** Errors of the stream say which cluster they come from. */
-async function* passOn(cluster: string, response: TransportResponse, wait: Wait): AsyncIterable<Buffer> {
+async function* passOn(call: RemoteCall, response: TransportResponse, wait: Wait): AsyncIterable<Buffer> {
   const iterator = readChunks(response, "pull_queue")[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const next = await onCluster(cluster, () => iterator.next());
+      const next = await call.step(pieceTimeoutMs, () => iterator.next());
       if (next.done === true) {
         return;
       }

@@ -1,5 +1,6 @@
 /** The commands of the Queue API. Specified in: yt/yt/client/driver/queue_commands.cpp. */
 import { Attributed, limits, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { Deadline } from "../../clusters/index.ts";
 import * as queues from "../../queues/index.ts";
 import type { CommandContext } from "../define.ts";
 import { defineCommand, stream, structured } from "../define.ts";
@@ -7,7 +8,12 @@ import { optional, parameter, withDefault } from "../parameters.ts";
 import { readRows } from "../rows.ts";
 
 function queueContext(context: CommandContext): queues.QueueContext {
-  return { user: context.user, signal: context.request.signal };
+  const { timeout } = context.common;
+  return {
+    user: context.user,
+    signal: context.request.signal,
+    ...(timeout === undefined ? {} : { deadline: new Deadline(context.services.cell.clock, timeout) }),
+  };
 }
 
 const registerQueueConsumer = defineCommand({
