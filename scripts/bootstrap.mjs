@@ -1,9 +1,10 @@
 // Makes a fresh clone ready to run: installs what is missing, builds what has changed. Run by every
 // `npm` script that starts something, so that `npm start` and `npm test` are enough on a bare machine.
-// With --python it also makes the virtual environments with the real clients that the tests drive.
+// With --clients it also makes what the tests with real clients need: the virtual environments with the
+// Python library, and the program that drives the Go SDK.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -47,8 +48,9 @@ if (!upToDate(installStamp, wanted)) {
 console.error("Building…");
 run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-b"], "The build");
 
-if (process.argv.includes("--python")) {
+if (process.argv.includes("--clients")) {
   preparePython();
+  prepareGo();
 }
 
 function preparePython() {
@@ -76,4 +78,38 @@ function preparePython() {
     );
     writeFileSync(stampFile, stamp);
   }
+}
+
+/** Builds tests/clients/go once; its versions are pinned by go.mod and go.sum. Whoever has no Go goes on without. */
+function prepareGo() {
+  const found = spawnSync("go", ["version"], { encoding: "utf8", env: goEnvironment() });
+  if (found.status !== 0) {
+    console.error("No Go here: the tests with the Go SDK will be skipped.");
+    return;
+  }
+  const source = join(root, "tests", "clients", "go");
+  const directory = join(root, ".clients", "go");
+  const stampFile = join(directory, ".qyt-built");
+  const files = readdirSync(source).sort();
+  const stamp = stampOf(found.stdout, ...files.flatMap((name) => [name, readFileSync(join(source, name))]));
+  if (upToDate(stampFile, stamp)) {
+    return;
+  }
+  console.error("Building the program that drives the Go SDK…");
+  mkdirSync(directory, { recursive: true });
+  const built = spawnSync(
+    "go",
+    ["build", "-mod=readonly", "-buildvcs=false", "-o", join(directory, "round-trips"), "."],
+    { cwd: source, stdio: ["ignore", "inherit", "inherit"], env: goEnvironment() },
+  );
+  if (built.status === 0) {
+    writeFileSync(stampFile, stamp);
+  } else {
+    console.error("It could not be built: the tests with the Go SDK will be skipped.");
+  }
+}
+
+/** Pure Go, by the toolchain that is installed: nothing is fetched but the pinned modules. */
+function goEnvironment() {
+  return { ...process.env, CGO_ENABLED: "0", GOTOOLCHAIN: "local", GOWORK: "off" };
 }

@@ -1,4 +1,4 @@
-/** The real `yt` command and library, in the virtual environments that `scripts/bootstrap.mjs --python` makes. */
+/** The real `yt` command and library, in the virtual environments that `scripts/bootstrap.mjs --clients` makes. */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -15,7 +15,7 @@ export function hasEnvironment(name: Environment): boolean {
   const isThere = existsSync(join(root, ".venvs", name, ".qyt-installed"));
   if (!isThere) {
     process.stderr.write(
-      `SKIPPED: tests with the real yt client: .venvs/${name} is not there (node scripts/bootstrap.mjs --python makes it, where Python 3 with venv is)\n`,
+      `SKIPPED: tests with the real yt client: .venvs/${name} is not there (node scripts/bootstrap.mjs --clients makes it, where Python 3 with venv is)\n`,
     );
   }
   return isThere;
