@@ -2,7 +2,7 @@
  * The tables of the cluster: finding them, their life cycle, and the background work on their rows.
  */
 import { type Timer, toYtError, YtError } from "@qyt/base";
-import type { RowValue } from "@qyt/schema";
+import { type RowValue, timestampFromMs } from "@qyt/schema";
 import { parseRichPath, type RichPath } from "@qyt/yson";
 import { type Cell, WriteBatch } from "../../cell/index.ts";
 import type { Cypress, Node, NodeType, View } from "../../cypress/index.ts";
@@ -305,7 +305,8 @@ export class TableManager {
         this.cypress.view().pathOf(present),
       );
       const batch = new WriteBatch();
-      isDone = rows.compact(batch, horizon - recentSeconds * timestampsPerSecond, compactedRecordsPerTurn);
+      const recent = timestampFromMs(cell.clock.now() - recentMs);
+      isDone = rows.compact(batch, horizon < recent ? horizon : recent, compactedRecordsPerTurn);
       if (batch.entryCount > 0) {
         try {
           await cell.commit({ batch });
@@ -327,9 +328,8 @@ export class TableManager {
   }
 }
 
-const timestampsPerSecond = 1n << 30n;
 /** Versions younger than this stay, so that reads at a recent timestamp find them. */
-const recentSeconds = 60n;
+const recentMs = 60_000;
 /** About 2 ms of reading, then others have a turn. */
 const compactedRecordsPerTurn = 500;
 /** How much time of each round goes to one table, in milliseconds. */
