@@ -31,15 +31,21 @@ export class OrderedBuffer {
     this.#schema = table.schema;
   }
 
-  /** Now and at the commit the tablets must be as the caller knows them. @throws YtError 1704 */
-  expectLayout(revision: bigint): void {
-    this.table.requireLayout(revision);
+  /**
+   * All rows or none.
+   * @param layoutRevision now and at the commit the tablets must be as the caller knows them
+   * @throws YtError 1704 when they are not, 1702 for a tablet that takes no writes, 1 for an index out of range
+   */
+  append(rows: EncodedRows, random: Random, layoutRevision?: bigint): void {
+    if (layoutRevision !== undefined) {
+      this.table.requireLayout(layoutRevision);
+    }
+    this.#append(rows, random);
     // An earlier one that is not the present one any more must make the commit fail.
-    this.#layoutRevision ??= revision;
+    this.#layoutRevision ??= layoutRevision;
   }
 
-  /** @throws YtError for a tablet index out of range, 1702 for a tablet that takes no writes */
-  append(rows: EncodedRows, random: Random): void {
+  #append(rows: EncodedRows, random: Random): void {
     this.table.requireSchema(this.#schema);
     const writable = this.table.writableTabletIndexes();
     const picked = writable.length === 1 ? writable[0] : writable[random.below(writable.length)];

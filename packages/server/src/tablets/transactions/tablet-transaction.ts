@@ -279,11 +279,7 @@ export class TabletTransaction {
     if (options.update === true) {
       throw new YtError('Cannot use "update" mode for ordered tables');
     }
-    const buffer = this.#orderedBuffer(table);
-    if (options.layoutRevision !== undefined) {
-      buffer.expectLayout(options.layoutRevision);
-    }
-    buffer.append(rows, this.#options.random);
+    this.#orderedBuffer(table).append(rows, this.#options.random, options.layoutRevision);
   }
 
   #applyAtOnce(table: DynamicTable, changes: Changes): void {
