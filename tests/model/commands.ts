@@ -5,6 +5,7 @@
 import fc from "fast-check";
 import {
   consumerNames,
+  type LifecycleCommand,
   lifecycleCommands,
   partitionCounts,
   type Place,
@@ -60,7 +61,7 @@ const session = fc.constantFrom(...sessionNames);
 const partition = fc.nat(1);
 const slot = fc.nat(2);
 /** A transaction to do it in; it is begun if it is not open. */
-const maybeSlot = fc.option(slot, { nil: undefined, freq: 1 });
+const maybeSlot = fc.option(slot, { nil: undefined, freq: 2 });
 /** Bytes of a row's data. Long ones take several records of the store. */
 const size = fc.oneof(
   { weight: 12, arbitrary: fc.nat(30) },
@@ -164,6 +165,10 @@ const insertAnywhere = command(
   },
 );
 
+async function open(name: QueueName, session: string, model: QueueModel, world: World): Promise<void> {
+  await world.openSession(name, session, model.openSession(name, session));
+}
+
 async function push(
   used: number | undefined,
   request: PushRequest,
@@ -193,8 +198,13 @@ const pushRows = command(
       { weight: 1, arbitrary: fc.constant(true) },
     ),
     layout,
+    /** Opens the session first if there is none. */
+    opens: fc.oneof({ weight: 9, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
   }),
   async (chosen, model, world) => {
+    if (chosen.opens && model.session(chosen.queue, chosen.session) === undefined) {
+      await open(chosen.queue, chosen.session, model, world);
+    }
     const used = await ensureOpen(chosen.slot, model, world);
     const seen = model.sessionSeen(used, chosen.queue, chosen.session);
     let number = (seen?.number ?? -1n) + 1n + BigInt(chosen.first);
@@ -232,8 +242,8 @@ const pushAgain = command(
   },
 );
 
-const openSession = command("openSession", 4, fc.record({ queue, session }), async (chosen, model, world) => {
-  await world.openSession(chosen.queue, chosen.session, model.openSession(chosen.queue, chosen.session));
+const openSession = command("openSession", 2, fc.record({ queue, session }), async (chosen, model, world) => {
+  await open(chosen.queue, chosen.session, model, world);
 });
 
 const removeSession = command(
@@ -262,7 +272,7 @@ const pull = command(
     /** `undefined`: pull_queue. */
     consumer: fc.option(consumer, { nil: undefined, freq: 2 }),
     /** `undefined`: the consumer's offset. */
-    offset: fc.option(near, { nil: undefined, freq: 1 }),
+    offset: fc.option(near, { nil: undefined, freq: 3 }),
     maxRowCount: fc.constantFrom(1000, 1, 2, 3),
     maxDataWeight: fc.constantFrom(1_000_000, 1, 60, 100),
   }),
@@ -318,13 +328,26 @@ const trim = command("trim", 2, fc.record({ queue, partition, count: near }), as
   await world.trim(place, count, model.trim(place, count));
 });
 
+/** @param only one partition, or all */
+export async function changeTablets(
+  name: QueueName,
+  only: number | undefined,
+  change: LifecycleCommand,
+  model: QueueModel,
+  world: World,
+): Promise<void> {
+  const before = model.layouts[name];
+  const expected = model.changeState(name, only, change);
+  await world.changeState(name, only, change, expected, { before, after: model.layouts[name] });
+}
+
 const changeState = command(
   "changeState",
   4,
   fc.record({
     queue,
     /** One partition, or all. */
-    partition: fc.option(partition, { nil: undefined, freq: 1 }),
+    partition: fc.option(partition, { nil: undefined, freq: 2 }),
     // Twice as often back to work as away from it.
     commands: fc.oneof(
       fc.constantFrom(["freeze", "unfreeze"] as const, ["unmount", "mount"] as const),
@@ -336,8 +359,7 @@ const changeState = command(
     const only =
       chosen.partition === undefined ? undefined : chosen.partition % partitionCounts[chosen.queue];
     for (const name of chosen.commands) {
-      const expected = model.changeState(chosen.queue, only, name);
-      await world.changeState(chosen.queue, only, name, expected, model.layouts[chosen.queue]);
+      await changeTablets(chosen.queue, only, name, model, world);
     }
   },
 );

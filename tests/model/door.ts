@@ -8,7 +8,7 @@ export interface Answer {
   /** Of a structured answer. */
   readonly value: YsonValue;
   /** Of a tabular answer. */
-  readonly rows: readonly YsonMap[];
+  readonly rows: readonly YsonValue[];
   readonly responseParameters: YsonMap;
 }
 
@@ -56,7 +56,7 @@ export function driverDoor(cluster: Cluster): Door {
           }
           return {
             value: null,
-            rows: rowsOf(Buffer.concat(chunks)),
+            rows: parseYsonList(Buffer.concat(chunks)),
             responseParameters: response.responseParameters?.() ?? noParameters,
           };
         }
@@ -66,7 +66,7 @@ export function driverDoor(cluster: Cluster): Door {
   };
 }
 
-const tabularAnswers = new Set(["pull_queue", "pull_queue_consumer", "select_rows"]);
+const tabularAnswers = new Set(["pull_queue", "pull_queue_consumer", "lookup_rows"]);
 
 export function httpDoor(cluster: Cluster): Door {
   const client = createClient({ proxy: cluster.address, retries: false });
@@ -75,7 +75,7 @@ export function httpDoor(cluster: Cluster): Door {
       const isTabular = tabularAnswers.has(command);
       const response = await client.requester.send({
         command,
-        method: isTabular ? "GET" : body === undefined ? "POST" : "PUT",
+        method: body !== undefined ? "PUT" : isTabular ? "GET" : "POST",
         parameters: { ...formats, ...parameters },
         isVolatile: false,
         ...(body === undefined ? {} : { body }),
@@ -85,14 +85,10 @@ export function httpDoor(cluster: Cluster): Door {
       const told = header === undefined ? null : parseYson(header);
       return {
         value: isTabular || bytes.length === 0 ? null : parseYson(bytes),
-        rows: isTabular ? rowsOf(bytes) : [],
+        rows: isTabular ? parseYsonList(bytes) : [],
         responseParameters: isMap(told) ? told : noParameters,
       };
     },
     close: () => client.close(),
   };
-}
-
-function rowsOf(bytes: Buffer): YsonMap[] {
-  return parseYsonList(bytes).filter((row) => isMap(row));
 }

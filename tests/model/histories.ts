@@ -3,7 +3,7 @@
  * repeated with `QYT_TEST_SEED`, and a failure is shrunk to its shortest history.
  */
 import fc from "fast-check";
-import { history, historyWithRestarts } from "./commands.ts";
+import { changeTablets, history, historyWithRestarts } from "./commands.ts";
 import { QueueModel, queueNames } from "./queue-model.ts";
 import { type ClusterKind, RealCluster } from "./real-cluster.ts";
 import { World } from "./world.ts";
@@ -47,8 +47,7 @@ async function runHistory(
     for (const queue of queueNames) {
       for (const [index, { state }] of model.partitions(queue).entries()) {
         if (state === "unmounted") {
-          const expected = model.changeState(queue, index, "mount");
-          await world.changeState(queue, index, "mount", expected, model.layouts[queue]);
+          await changeTablets(queue, index, "mount", model, world);
         }
       }
     }

@@ -25,6 +25,8 @@ export class RealCluster {
   door: Door;
   #histories = 0;
   restarts = 0;
+  /** How often a command ended how: `insert_rows done`, `insert_rows 1702`. */
+  readonly outcomes = new Map<string, number>();
 
   private constructor(
     kind: ClusterKind,
@@ -63,6 +65,10 @@ export class RealCluster {
   /** A name that no earlier history has. */
   freshName(): string {
     return `h${++this.#histories}`;
+  }
+
+  count(outcome: string): void {
+    this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
   }
 
   async restart(): Promise<void> {

@@ -42,6 +42,7 @@ export class World {
   readonly #transactions = new Map<number, string>();
   /** Real revisions by the model's, by queue. */
   readonly #revisions: Record<QueueName, Map<number, bigint>> = { first: new Map(), second: new Map() };
+  readonly #registered = new Set<string>();
 
   private constructor(cluster: RealCluster) {
     this.#cluster = cluster;
@@ -67,14 +68,16 @@ export class World {
       recursive: true,
     });
     await this.#call("mount_table", { path });
-    for (const consumer of consumerNames) {
-      await this.#call("register_queue_consumer", {
-        queue_path: path,
-        consumer_path: consumerPath(consumer),
-        vital: false,
-      });
+  }
+
+  /** When it is needed for the first time: most histories use few of the pairs. */
+  async #register(consumer: ConsumerName, queue: QueueName): Promise<void> {
+    const pair = `${consumer}/${queue}`;
+    if (!this.#registered.has(pair)) {
+      this.#registered.add(pair);
+      const paths = { queue_path: this.#path(queue), consumer_path: consumerPath(consumer) };
+      await this.#call("register_queue_consumer", { ...paths, vital: false });
     }
-    this.#revisions[queue].set(0, await this.#readRevision(queue));
   }
 
   /** Makes room for the histories to come. */
@@ -82,15 +85,22 @@ export class World {
     for (const slot of [...this.#transactions.keys()]) {
       await this.abort(slot);
     }
-    await Promise.all(queueNames.map((queue) => this.#call("remove", { path: this.#path(queue) })));
+    await this.#call("remove", { path: `//model/${this.#name}`, recursive: true });
   }
 
   #path(queue: QueueName): string {
-    return `//model/${this.#name}-${queue}`;
+    return `//model/${this.#name}/${queue}`;
   }
 
-  #call(command: string, parameters: Parameters, body?: Buffer): Promise<Answer> {
-    return this.#cluster.door.call(command, parameters, body);
+  async #call(command: string, parameters: Parameters, body?: Buffer): Promise<Answer> {
+    try {
+      const answer = await this.#cluster.door.call(command, parameters, body);
+      this.#cluster.count(`${command} done`);
+      return answer;
+    } catch (thrown) {
+      this.#cluster.count(`${command} ${codesOf(thrown).at(-1)}`);
+      throw thrown;
+    }
   }
 
   #slot(slot: number | undefined): Parameters {
@@ -132,10 +142,16 @@ export class World {
 
   // Rows
 
-  #layout(queue: QueueName, layout: number | undefined): Parameters {
-    return layout === undefined
-      ? {}
-      : { tablet_layout_revision: new Uint64(defined(this.#revisions[queue].get(layout), "revision")) };
+  async #layout(queue: QueueName, layout: number | undefined): Promise<Parameters> {
+    return layout === undefined ? {} : { tablet_layout_revision: await this.#revision(queue, layout) };
+  }
+
+  /** The real revision for one of the model's, which is known or the present one. */
+  async #revision(queue: QueueName, layout: number): Promise<Uint64> {
+    const known = this.#revisions[queue];
+    const revision = known.get(layout) ?? (await this.#readRevision(queue));
+    known.set(layout, revision);
+    return new Uint64(revision);
   }
 
   async insert(
@@ -143,7 +159,7 @@ export class World {
     { queue, rows, layout }: { queue: QueueName; rows: readonly RowToWrite[]; layout: number | undefined },
     expected: Refusal | undefined,
   ): Promise<void> {
-    const parameters = { path: this.#path(queue), ...this.#slot(slot), ...this.#layout(queue, layout) };
+    const parameters = { path: this.#path(queue), ...this.#slot(slot), ...(await this.#layout(queue, layout)) };
     await agreeing(this.#call("insert_rows", parameters, rowsBody(rows)), expected);
   }
 
@@ -201,6 +217,9 @@ export class World {
     layout: number,
   ): Promise<number> {
     const { queue, partition, offset, maxRowCount, maxDataWeight } = request;
+    if (consumer !== undefined) {
+      await this.#register(consumer, queue);
+    }
     const pull = this.#call(consumer === undefined ? "pull_queue" : "pull_queue_consumer", {
       queue_path: this.#path(queue),
       partition_index: BigInt(partition),
@@ -213,23 +232,23 @@ export class World {
     if (answer === undefined || expected instanceof Refusal) {
       return 0;
     }
-    expect(answer.rows.map((row) => pulled(row))).toEqual(
+    expect(answer.rows.map(pulled)).toEqual(
       expected.rows.map(({ index, data, cumulativeWeight }) => [
         BigInt(partition),
         BigInt(index),
         data,
-        hasSystemColumns[queue] ? BigInt(cumulativeWeight) : undefined,
+        hasSystemColumns[queue] ? BigInt(cumulativeWeight) : null,
       ]),
     );
     for (const [position, { commit }] of expected.rows.entries()) {
-      learn(commit, answer.rows[position]?.get("$timestamp"), hasSystemColumns[queue]);
+      learn(commit, field(answer.rows[position] ?? null, "$timestamp"), hasSystemColumns[queue]);
     }
     expect(answer.responseParameters).toEqual(
       mapOf({
         start_offset: expected.startOffset,
         start_row_index: expected.startOffset,
         skipped_row_count: expected.skippedRowCount === 0 ? undefined : BigInt(expected.skippedRowCount),
-        tablet_layout_revision: new Uint64(defined(this.#revisions[queue].get(layout), "revision")),
+        tablet_layout_revision: await this.#revision(queue, layout),
       }),
     );
     return answer.rows.length;
@@ -242,6 +261,9 @@ export class World {
     request: AdvanceRequest,
     expected: Refusal | undefined,
   ): Promise<void> {
+    if (!request.clientSide) {
+      await this.#register(request.consumer, request.queue);
+    }
     const advance = this.#call("advance_queue_consumer", {
       consumer_path: consumerPath(request.consumer),
       queue_path: this.#path(request.queue),
@@ -283,7 +305,7 @@ export class World {
         epoch,
         sequence_number: isBatch ? numbers[0] : undefined,
         ...this.#slot(slot),
-        ...this.#layout(queue, request.layout),
+        ...(await this.#layout(queue, request.layout)),
       },
       rowsBody(rows, isBatch ? undefined : numbers),
     );
@@ -297,7 +319,7 @@ export class World {
       );
       expect(answer.responseParameters).toEqual(
         mapOf({
-          tablet_layout_revision: new Uint64(defined(this.#revisions[queue].get(layout), "revision")),
+          tablet_layout_revision: await this.#revision(queue, layout),
         }),
       );
     }
@@ -310,18 +332,19 @@ export class World {
     only: number | undefined,
     command: LifecycleCommand,
     expected: Refusal | undefined,
-    layout: number,
+    layouts: { readonly before: number; readonly after: number },
   ): Promise<void> {
+    await this.#revision(queue, layouts.before);
     const range =
       only === undefined ? {} : { first_tablet_index: BigInt(only), last_tablet_index: BigInt(only) };
     await agreeing(this.#call(`${command}_table`, { path: this.#path(queue), ...range }), expected);
     const known = this.#revisions[queue];
     const revision = await this.#readRevision(queue);
-    if (known.has(layout)) {
-      expect(revision).toBe(known.get(layout));
+    if (layouts.after === layouts.before) {
+      expect(revision).toBe(known.get(layouts.before));
     } else {
       expect([...known.values()]).not.toContain(revision);
-      known.set(layout, revision);
+      known.set(layouts.after, revision);
     }
   }
 
@@ -341,10 +364,10 @@ export class World {
       for (const partition of partitions.keys()) {
         await this.#compareRows(model, { queue, partition });
       }
-      await this.#compareSessions(model, queue);
-      for (const consumer of consumerNames) {
-        await this.#compareOffsets(model, consumer, queue);
-      }
+    }
+    await this.#compareSessions(model);
+    for (const consumer of consumerNames) {
+      await this.#compareOffsets(model, consumer);
     }
     // Later commits have later timestamps.
     const timestamps = model.commits.flatMap(({ timestamp }) => (timestamp === undefined ? [] : [timestamp]));
@@ -352,49 +375,59 @@ export class World {
   }
 
   async #compareRows(model: QueueModel, place: Place): Promise<void> {
-    const total = model.partition(place).rows.length;
-    for (let offset = 0n; ; ) {
-      const request = { ...place, offset, maxRowCount: 1000, maxDataWeight: 16 * 1024 * 1024 };
-      const expected = model.pull(request);
-      const count = await this.pull(request, undefined, expected, model.layouts[place.queue]);
+    const { rows, trimmed } = model.partition(place);
+    for (let offset = 0; offset < rows.length; ) {
+      const request = { ...place, offset: BigInt(offset), maxRowCount: 1000, maxDataWeight: 1 << 24 };
+      const count = await this.pull(request, undefined, model.pull(request), model.layouts[place.queue]);
       if (count === 0) {
-        expect(model.partition(place).trimmed === total || offset === BigInt(total)).toBe(true);
+        expect(trimmed).toBe(rows.length);
         return;
       }
-      offset = expected instanceof Refusal ? offset : expected.startOffset + BigInt(count);
+      offset = Math.max(offset, trimmed) + count;
     }
   }
 
-  async #compareSessions(model: QueueModel, queue: QueueName): Promise<void> {
-    const { rows } = await this.#call("select_rows", {
-      query: `session_id, epoch, sequence_number from [${producerPath}] where queue_cluster = "${clusterName}" and queue_path = "${this.#path(queue)}"`,
-    });
-    const expected = sessionNames.flatMap((name) => {
-      const session = model.session(queue, name);
-      return session === undefined
-        ? []
-        : [mapOf({ session_id: name, epoch: session.epoch, sequence_number: session.number })];
-    });
-    expect(rows).toEqual(expected);
-  }
-
-  async #compareOffsets(model: QueueModel, consumer: ConsumerName, queue: QueueName): Promise<void> {
-    const { rows } = await this.#call("select_rows", {
-      query: `partition_index, [offset], meta from [${consumerPath(consumer)}] where queue_cluster = "${clusterName}" and queue_path = "${this.#path(queue)}"`,
-    });
-    const expected = Array.from({ length: partitionCounts[queue] }, (_, partition) => ({
-      partition,
-      stored: model.storedOffset(consumer, { queue, partition }),
-    })).filter(({ stored }) => stored !== undefined);
-    expect(rows.map((row) => [row.get("partition_index"), row.get("offset")])).toEqual(
-      expected.map(({ partition, stored }) => [
-        new Uint64(BigInt(partition)),
-        new Uint64(stored?.offset ?? 0n),
-      ]),
+  async #compareSessions(model: QueueModel): Promise<void> {
+    const places = queueNames.flatMap((queue) => sessionNames.map((session) => ({ queue, session })));
+    const rows = await this.#lookup(
+      producerPath,
+      places.map(({ queue, session }) => ({ queue_path: this.#path(queue), session_id: session })),
     );
-    for (const [position, { stored }] of expected.entries()) {
-      compareMeta(bare(rows[position]?.get("meta") ?? null), stored?.meta ?? null);
+    expect(rows.map((row) => row && [row.get("epoch"), row.get("sequence_number")])).toEqual(
+      places.map(({ queue, session }) => {
+        const expected = model.session(queue, session);
+        return expected === undefined ? null : [expected.epoch, expected.number];
+      }),
+    );
+  }
+
+  async #compareOffsets(model: QueueModel, consumer: ConsumerName): Promise<void> {
+    const places = queueNames.flatMap((queue) =>
+      [...model.partitions(queue).keys()].map((partition) => ({ queue, partition })),
+    );
+    const rows = await this.#lookup(
+      consumerPath(consumer),
+      places.map(({ queue, partition }) => ({
+        queue_path: this.#path(queue),
+        partition_index: new Uint64(BigInt(partition)),
+      })),
+    );
+    for (const [position, place] of places.entries()) {
+      const expected = model.storedOffset(consumer, place);
+      const row = rows[position] ?? null;
+      expect(row?.get("offset")).toEqual(expected === undefined ? undefined : new Uint64(expected.offset));
+      compareMeta(bare(row?.get("meta") ?? null), expected?.meta ?? null);
     }
+  }
+
+  async #lookup(path: string, keys: readonly Record<string, YsonValue>[]): Promise<(YsonMap | null)[]> {
+    const body = keys.map((key) => mapOf({ queue_cluster: clusterName, ...key }));
+    const { rows } = await this.#call(
+      "lookup_rows",
+      { path, keep_missing_rows: true },
+      writeYsonList(body, "binary"),
+    );
+    return rows.map((row) => (isMap(row) ? row : null));
   }
 }
 
@@ -415,9 +448,9 @@ function compareMeta(value: YsonValue, expected: OffsetMeta | null): void {
 }
 
 /** All rows of a commit have its timestamp. */
-function learn(commit: Commit, value: YsonValue | undefined, isTold: boolean): void {
+function learn(commit: Commit, value: YsonValue, isTold: boolean): void {
   if (!isTold) {
-    expect(value).toBeUndefined();
+    expect(value).toBeNull();
     return;
   }
   expect(value).toBeInstanceOf(Uint64);
@@ -426,8 +459,10 @@ function learn(commit: Commit, value: YsonValue | undefined, isTold: boolean): v
   expect(timestamp).toBe(commit.timestamp);
 }
 
-function pulled(row: YsonMap): (YsonValue | undefined)[] {
-  return [row.get("$tablet_index"), row.get("$row_index"), row.get("data"), row.get("$cumulative_data_weight")];
+const pulledColumns = ["$tablet_index", "$row_index", "data", "$cumulative_data_weight"];
+
+function pulled(row: YsonValue): YsonValue[] {
+  return pulledColumns.map((name) => field(row, name));
 }
 
 function rowsBody(rows: readonly RowToWrite[], numbers?: readonly bigint[]): Buffer {
