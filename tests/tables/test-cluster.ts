@@ -207,7 +207,7 @@ export class TestCluster {
   }
 
   async lookup(path: string, keys: string, more = ""): Promise<(Row | null)[]> {
-    return rowsOf(await this.ok("lookup_rows", `{path="${path}";output_format=json;${more}}`, keys));
+    return maybeRowsOf(await this.ok("lookup_rows", `{path="${path}";output_format=json;${more}}`, keys));
   }
 
   async read(path: string): Promise<Row[]> {
@@ -229,14 +229,25 @@ export const sortedSchema = "[{name=key;type=int64;sort_order=ascending};{name=v
 
 /** JSON lines; a name that begins with `$` is written with two. */
 export function rowsOf(text: string): Row[] {
+  return maybeRowsOf(text).map((row) => {
+    if (row === null) {
+      throw new Error("A row was expected, not an entity");
+    }
+    return row;
+  });
+}
+
+function maybeRowsOf(text: string): (Row | null)[] {
   return text
     .split("\n")
     .filter((line) => line !== "")
-    .map((line): Row => {
+    .map((line): Row | null => {
       const row: Row | null = JSON.parse(line);
       return row === null
-        ? row
-        : Object.fromEntries(Object.entries(row).map(([name, value]) => [name.replace(/^\$\$/, "$"), value]));
+        ? null
+        : Object.fromEntries(
+            Object.entries(row).map(([name, value]) => [name.replace(/^\$\$/, "$"), value]),
+          );
     });
 }
 

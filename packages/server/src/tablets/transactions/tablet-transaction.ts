@@ -5,7 +5,7 @@
  * and never conflict; rows of sorted tables conflict with whoever committed them after the start.
  * Specified in: documentation "Dynamic tables: transactions", yt/yt/ytlib/api/native/transaction.cpp.
  */
-import { limits, type Random, toYtError, YtError } from "@qyt/base";
+import { assert, limits, type Random, toYtError, YtError } from "@qyt/base";
 import type { EncodedRows, RowValue } from "@qyt/schema";
 import { type Cell, WriteBatch } from "../../cell/index.ts";
 import type { Prepared } from "../chunks/prepared.ts";
@@ -35,6 +35,8 @@ export interface TransactionOptions {
   readonly startTimestamp: bigint;
   readonly atomicity: "full" | "none";
   readonly durability: "sync" | "async";
+  /** It only writes, and meets no earlier writer. */
+  readonly isBlind: boolean;
   readonly cell: Cell;
   readonly random: Random;
   /** Called once, when the transaction has ended. */
@@ -58,7 +60,6 @@ export class TabletTransaction {
   readonly #orderedBuffers = new Map<string, OrderedBuffer>();
   #state: TransactionState = "active";
   #modifiedRowCount = 0;
-  #hasRead = false;
   /** Modifications that go in turns. */
   readonly #working = new Set<Promise<void>>();
 
@@ -146,7 +147,7 @@ export class TabletTransaction {
   /** Rows as of the start, all columns in schema order; `undefined` where there is none. */
   lookup(table: DynamicTable, keys: readonly (readonly RowValue[])[]): (RowValue[] | undefined)[] {
     this.#requireActive("read rows");
-    this.#hasRead = true;
+    assert(!this.#options.isBlind, "a blind transaction does not read");
     return keys.map((values) => {
       const key = table.rows.encodeKey(values);
       table.requireReadableKey(key);
@@ -214,8 +215,6 @@ export class TabletTransaction {
 
   /** Pauses after every `rowsPerTurn` rows. */
   *#prepare({ timestamp, batch, prepared }: Commit): Generator<void, void, void> {
-    // A transaction that has read nothing stands wholly at its commit.
-    const isBlind = !this.#hasRead && this.startTimestamp === blindStart;
     const sessions: { readonly session: WriteSession; readonly writes: readonly RowWrite[] }[] = [];
     const layouts = new Map<DynamicTable, unknown>();
     for (const buffer of this.#rowBuffers.values()) {
@@ -223,7 +222,8 @@ export class TabletTransaction {
       layouts.set(table, table.layout);
       const session = table.rows.openWrites({
         transactionId: this.id,
-        startTimestamp: isBlind ? timestamp - 1n : this.startTimestamp,
+        // A transaction that reads nothing stands wholly at its commit.
+        startTimestamp: this.#options.isBlind ? timestamp - 1n : this.startTimestamp,
         commitTimestamp: timestamp,
         checkConflicts: this.atomicity === "full",
       });
@@ -371,9 +371,6 @@ export class TabletTransaction {
     this.#options.onEnd(this);
   }
 }
-
-/** Start timestamp of a transaction that is begun and committed by one command without reading. */
-export const blindStart = 0n;
 
 function rollBack(prepared: readonly Prepared[]): void {
   for (let index = prepared.length - 1; index >= 0; index--) {

@@ -7,7 +7,7 @@
 import { type Clock, limits, type Random, type Timer, YtError } from "@qyt/base";
 import type { Cell } from "../../cell/index.ts";
 import { CommitGate } from "./commit-gate.ts";
-import { blindStart, TabletTransaction } from "./tablet-transaction.ts";
+import { TabletTransaction } from "./tablet-transaction.ts";
 
 const objectType = { full: 2, none: 3 } as const;
 /** Ended transactions are remembered for a while, so that a late request gets a telling error. */
@@ -95,13 +95,13 @@ export class TabletTransactions {
 
   /** A transaction for one command, without a lease. The caller commits or aborts it. */
   begin(options: BeginOptions): TabletTransaction {
-    return this.#create(options, options.isBlind === true ? blindStart : this.visibleTimestamp);
+    return this.#create(options);
   }
 
   /** A transaction that a client continues in further requests. */
   start(options: StartOptions): TabletTransaction {
     const timeoutMs = Math.min(options.timeoutMs, limits.maxTransactionTimeoutMs);
-    const transaction = this.#create(options, this.visibleTimestamp);
+    const transaction = this.#create(options);
     this.#leases.set(transaction.id, {
       transaction,
       timeoutMs,
@@ -150,20 +150,24 @@ export class TabletTransactions {
     }
   }
 
-  #create(options: BeginOptions, startTimestamp: bigint): TabletTransaction {
+  #create(options: BeginOptions): TabletTransaction {
     const atomicity = options.atomicity ?? "full";
-    if (startTimestamp !== blindStart) {
-      this.hold(startTimestamp);
-    }
+    const isBlind = options.isBlind === true;
+    const startTimestamp = this.visibleTimestamp;
+    const letGo = isBlind ? undefined : this.hold(startTimestamp);
     return new TabletTransaction({
       id: this.#cell.newObjectId(objectType[atomicity]),
       user: options.user,
       startTimestamp,
       atomicity,
       durability: options.durability ?? "sync",
+      isBlind,
       cell: this.#cell,
       random: this.#random,
-      onEnd: (transaction) => this.#onEnd(transaction),
+      onEnd: (transaction) => {
+        letGo?.();
+        this.#onEnd(transaction);
+      },
       inFlight: {
         begin: (timestamp) => this.#inFlight.add(timestamp),
         end: (timestamp) => this.#inFlight.delete(timestamp),
@@ -182,9 +186,6 @@ export class TabletTransactions {
   }
 
   #onEnd(transaction: TabletTransaction): void {
-    if (transaction.startTimestamp !== blindStart) {
-      this.#letGo(transaction.startTimestamp);
-    }
     const lease = this.#leases.get(transaction.id);
     if (lease !== undefined) {
       lease.timer.cancel();
