@@ -172,8 +172,8 @@ class LmdbStore implements Store {
   }
 }
 
-/** Entries read at once: few at first, as most ranges are short or left early. */
-const firstPageEntries = 8;
+/** Entries read at once: few at first, as most ranges are left at once (the newest version of a row). */
+const firstPageEntries = 2;
 const maxPageEntries = 512;
 const maxPageBytes = 256 * 1024;
 
