@@ -245,9 +245,7 @@ function maybeRowsOf(text: string): (Row | null)[] {
       const row: Row | null = JSON.parse(line);
       return row === null
         ? null
-        : Object.fromEntries(
-            Object.entries(row).map(([name, value]) => [name.replace(/^\$\$/, "$"), value]),
-          );
+        : Object.fromEntries(Object.entries(row).map(([name, value]) => [name.replace(/^\$\$/, "$"), value]));
     });
 }
 

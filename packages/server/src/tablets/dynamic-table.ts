@@ -52,6 +52,7 @@ export interface DynamicTable {
   /** @throws YtError 1702 when the tablet of the key does not take writes (or reads) */
   requireWritableKey(key: Buffer): void;
   requireReadableKey(key: Buffer): void;
+  tabletIdOf(key: Buffer): string;
   /** From cells in the order of the write schema to all columns: computed key columns are evaluated. */
   completeRow(row: readonly (RowValue | undefined)[]): readonly (RowValue | undefined)[];
   /** From values in the order of the key schema to a whole key. */

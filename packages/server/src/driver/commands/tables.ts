@@ -5,7 +5,13 @@ import { type CommandContext, defineCommand, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
 
-const writing = { input: "null", output: "structured", outputV3: "null", isVolatile: true, isHeavy: false } as const;
+const writing = {
+  input: "null",
+  output: "structured",
+  outputV3: "null",
+  isVolatile: true,
+  isHeavy: false,
+} as const;
 
 const rangeParameters = {
   path: parameter.path,
@@ -18,7 +24,9 @@ function rangeOf(parameters: {
   last_tablet_index: number | undefined;
 }): TabletRange {
   return {
-    ...(parameters.first_tablet_index === undefined ? {} : { firstTabletIndex: parameters.first_tablet_index }),
+    ...(parameters.first_tablet_index === undefined
+      ? {}
+      : { firstTabletIndex: parameters.first_tablet_index }),
     ...(parameters.last_tablet_index === undefined ? {} : { lastTabletIndex: parameters.last_tablet_index }),
   };
 }
@@ -102,6 +110,7 @@ const reshardTable = defineCommand({
     ...rangeParameters,
     tablet_count: optional(parameter.int32),
     pivot_keys: optional(parameter.yson),
+    uniform: withDefault(parameter.boolean, false),
     trimmed_row_counts: optional(parameter.yson),
     cumulative_data_weights: optional(parameter.yson),
   },
@@ -109,8 +118,11 @@ const reshardTable = defineCommand({
     await context.services.tables.reshard(tableContext(context), parameters.path, {
       ...rangeOf(parameters),
       ...(parameters.tablet_count === undefined ? {} : { tabletCount: parameters.tablet_count }),
+      uniform: parameters.uniform,
       ...(parameters.pivot_keys === undefined ? {} : { pivotKeys: parameters.pivot_keys }),
-      ...(parameters.trimmed_row_counts === undefined ? {} : { trimmedRowCounts: parameters.trimmed_row_counts }),
+      ...(parameters.trimmed_row_counts === undefined
+        ? {}
+        : { trimmedRowCounts: parameters.trimmed_row_counts }),
       ...(parameters.cumulative_data_weights === undefined
         ? {}
         : { cumulativeDataWeights: parameters.cumulative_data_weights }),

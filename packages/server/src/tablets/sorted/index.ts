@@ -1,5 +1,5 @@
 /** Rows of sorted dynamic tables. */
-export { firstRowKey, rowKeyAfter, rowsPrefix } from "./row-keys.ts";
+export { firstRowKey, rowKeyAfter, rowKeyOf, rowsPrefix, storedKey } from "./row-keys.ts";
 export { LockGroups, type LockMode, mainGroup } from "./row-locks.ts";
 export type { RowWrite, WriteSession, WriteStamp } from "./row-writes.ts";
 export { type ScannedRows, SortedRows, type SortedRowsOptions } from "./sorted-rows.ts";

@@ -85,6 +85,11 @@ export function partOfKey(stored: Buffer): number {
   return stored.readUInt16BE(stored.length - 2);
 }
 
+/** Where the versions of the rows from this row key on begin; the range is that of the table's rows. */
+export function storedKey(range: KeyRange, key: Buffer): Buffer {
+  return Buffer.concat([range.from, key]);
+}
+
 /** The row key inside a stored key. */
 export function rowKeyOf(stored: Buffer): Buffer {
   return stored.subarray(rowsPrefixBytes, stored.length - versionSuffixBytes);

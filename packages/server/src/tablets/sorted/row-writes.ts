@@ -27,6 +27,8 @@ export interface WriteStamp {
   readonly commitTimestamp: bigint;
   /** False for `atomicity=none`: last writer wins. */
   readonly checkConflicts: boolean;
+  /** For error texts. */
+  readonly tabletIdOf?: (key: Buffer) => string;
 }
 
 /** The table as a commit sees it. */
@@ -172,6 +174,7 @@ export class WriteSession implements Prepared {
         loser_transaction_id: this.#stamp.transactionId,
         winner_transaction_id: winner.transactionId,
         winner_transaction_commit_timestamp: winner.timestamp,
+        tablet_id: this.#stamp.tabletIdOf?.(key),
         table_path: path(),
         key: rows.decodeKey(key).map((value, index) => keyValueToYson(value, rows.keyTypes[index])),
         lock: rows.lockGroups.nameOf(mask),

@@ -216,6 +216,10 @@ export class DynamicTableHandle implements DynamicTable {
     }
   }
 
+  tabletIdOf(key: Buffer): string {
+    return this.tabletOfKey(key).id;
+  }
+
   /** The tablet whose range of keys holds the key. */
   tabletOfKey(key: Buffer): TabletRecord {
     const { tablets } = this.state;

@@ -17,7 +17,7 @@ import { DynamicTableHandle } from "./dynamic-table-handle.ts";
 import { TableEnvironment } from "./environment.ts";
 import { changeTabletStates, type LifecycleCommand, type TabletRange } from "./lifecycle.ts";
 import { maintainTablet } from "./maintenance.ts";
-import { type ReshardOptions, reshardTable } from "./reshard.ts";
+import { choosePivots, type ReshardOptions, reshardTable } from "./reshard.ts";
 import { rowFormatOf } from "./row-format.ts";
 import { isOrderedDynamic, isSortedDynamic, type TableState } from "./table-state.ts";
 import { createTableType } from "./table-type.ts";
@@ -188,11 +188,13 @@ export class TableManager {
 
   /** @throws YtError of tables §5.6 */
   async reshard(context: TableContext, path: RichPath, options: ReshardOptions): Promise<void> {
-    const { path: real } = this.find(context, path);
+    const { path: real, node: seen, view } = this.find({ user: context.user }, path);
+    view.check(context.user, "mount", seen);
+    const chosen = await choosePivots(this.environment, seen, real, options);
     await this.cypress.mutate({ user: context.user }, (draft) => {
       const node = draft.resolveNode(real) as Node<TableState>;
       draft.check(context.user, "mount", node);
-      reshardTable(this.environment, draft, node, options);
+      reshardTable(this.environment, draft, node, options, chosen);
     });
   }
 

@@ -5,10 +5,12 @@
  * Specified in: yt/yt/server/master/tablet_server/tablet_manager.cpp, documentation "Resharding".
  */
 import { type YsonValue, YtError } from "@qyt/base";
+import { decodeKey } from "@qyt/schema";
 import type { Draft, Node } from "../../cypress/index.ts";
 import { prepareJoin } from "../ordered/index.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
 import { resolveRange, type TabletRange, withNewLayout } from "./lifecycle.ts";
+import { choosePivotsByRows, chooseUniformPivots } from "./pivot-choice.ts";
 import { isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
 import { checkTabletCount, parsePivotKeys, parsePreset } from "./tablet-layout.ts";
 import { createOrderedTablet, tabletObjectType } from "./tablets.ts";
@@ -16,8 +18,39 @@ import { createOrderedTablet, tabletObjectType } from "./tablets.ts";
 export interface ReshardOptions extends TabletRange {
   readonly tabletCount?: number;
   readonly pivotKeys?: YsonValue;
+  /** Chooses pivot keys by the values that the first key column may have, not by the rows. */
+  readonly uniform?: boolean;
   readonly trimmedRowCounts?: YsonValue;
   readonly cumulativeDataWeights?: YsonValue;
+}
+
+/** Pivot keys that were chosen by the rows of a range of tablets, before the mutation. */
+export interface ChosenPivots {
+  /** The tablets as they were then. */
+  readonly layout: TableState["tablets"];
+  readonly pivots: readonly Buffer[];
+}
+
+/** Chooses pivot keys where `reshardTable` will need some. Takes its time over large tables. */
+export async function choosePivots(
+  environment: TableEnvironment,
+  node: Node<TableState>,
+  path: string,
+  options: ReshardOptions,
+): Promise<ChosenPivots | undefined> {
+  const { state } = node;
+  const { tabletCount } = options;
+  if (!isSortedDynamic(state) || options.uniform === true || tabletCount === undefined || tabletCount < 2) {
+    return undefined;
+  }
+  const { first, last } = resolveRange(state, options);
+  const rows = environment.sortedRows(node, () => path);
+  const span = {
+    lower: state.tablets[first]?.pivotKey ?? Buffer.alloc(0),
+    upper: state.tablets[last + 1]?.pivotKey,
+  };
+  const pivots = await choosePivotsByRows(environment.cell, rows, span, tabletCount);
+  return { layout: state.tablets, pivots };
 }
 
 export function reshardTable(
@@ -25,6 +58,7 @@ export function reshardTable(
   draft: Draft,
   node: Node<TableState>,
   options: ReshardOptions,
+  chosen: ChosenPivots | undefined,
 ): void {
   const { state } = node;
   if (!state.dynamic) {
@@ -47,7 +81,7 @@ export function reshardTable(
     }
   }
   const replacement = isSortedDynamic(state)
-    ? reshardSorted(draft, state, first, last, options)
+    ? reshardSorted(draft, state, first, last, options, chosen)
     : reshardOrdered(environment, draft, node, first, last, options);
   const tablets = [...state.tablets.slice(0, first), ...replacement, ...state.tablets.slice(last + 1)];
   checkTabletCount(tablets.length);
@@ -120,6 +154,7 @@ function reshardSorted(
   first: number,
   last: number,
   options: ReshardOptions,
+  chosen: ChosenPivots | undefined,
 ): readonly TabletRecord[] {
   for (const name of ["trimmedRowCounts", "cumulativeDataWeights"] as const) {
     if (options[name] !== undefined && options[name] !== null) {
@@ -135,8 +170,17 @@ function reshardSorted(
     pivots = [lower];
   } else if (options.tabletCount === last - first + 1) {
     pivots = state.tablets.slice(first, last + 1).map(({ pivotKey }) => pivotKey);
+  } else if (options.uniform === true) {
+    checkTabletCount(options.tabletCount ?? 0);
+    const types = state.schema.columns.slice(0, state.schema.keyColumnCount).map(({ physical }) => physical);
+    const edges = { lower: decodeKey(lower, types)[0], upper: decodeKey(upper ?? Buffer.alloc(0), types)[0] };
+    pivots = chooseUniformPivots(types, edges, lower, options.tabletCount ?? 1);
   } else {
-    throw new YtError('Table is sorted: name "pivot_keys" (this cluster does not choose them by data)');
+    checkTabletCount(options.tabletCount ?? 0);
+    if (chosen === undefined || chosen.layout !== state.tablets) {
+      throw new YtError("Tablets have changed while pivot keys were being chosen", { code: "Unavailable" });
+    }
+    pivots = [...chosen.pivots];
   }
   const final = pivots.at(-1);
   if (upper !== undefined && final !== undefined && Buffer.compare(final, upper) >= 0) {

@@ -226,6 +226,7 @@ export class TabletTransaction {
         startTimestamp: this.#options.isBlind ? timestamp - 1n : this.startTimestamp,
         commitTimestamp: timestamp,
         checkConflicts: this.atomicity === "full",
+        tabletIdOf: (key) => table.tabletIdOf(key),
       });
       for (const writes of slices(buffer.writes())) {
         for (const { key } of writes) {
