@@ -7,9 +7,9 @@ import {
   consumerNames,
   type LifecycleCommand,
   lifecycleCommands,
-  partitionCounts,
   type Place,
   type PushRequest,
+  partitionCounts,
   type QueueModel,
   type QueueName,
   queueNames,
@@ -54,17 +54,29 @@ function command<T>(
   return { weight, arbitrary: choices.map((chosen) => new Command(name, chosen, run)) };
 }
 
-const queue = fc.constantFrom(...queueNames);
-const consumer = fc.constantFrom(...consumerNames);
-const session = fc.constantFrom(...sessionNames);
+/** The first of a few three times as often as another: what meets is what is worth testing. */
+function mostly<T>(first: T, ...others: readonly T[]): fc.Arbitrary<T> {
+  return fc.oneof(
+    { weight: 3, arbitrary: fc.constant(first) },
+    ...others.map((other) => ({ weight: 1, arbitrary: fc.constant(other) })),
+  );
+}
+
+const queue = mostly(...queueNames);
+const consumer = mostly(...consumerNames);
+const session = mostly(...sessionNames);
+const rarely = fc.oneof(
+  { weight: 9, arbitrary: fc.constant(false) },
+  { weight: 1, arbitrary: fc.constant(true) },
+);
 /** Taken modulo the number of partitions. */
 const partition = fc.nat(1);
-const slot = fc.nat(2);
+const slot = mostly(0, 1, 2);
 /** A transaction to do it in; it is begun if it is not open. */
 const maybeSlot = fc.option(slot, { nil: undefined, freq: 2 });
 /** Bytes of a row's data. Long ones take several records of the store. */
 const size = fc.oneof(
-  { weight: 12, arbitrary: fc.nat(30) },
+  { weight: 15, arbitrary: fc.nat(30) },
   { weight: 1, arbitrary: fc.integer({ min: 3000, max: 20_000 }) },
 );
 const row = fc.record({ partition, size });
@@ -119,18 +131,26 @@ const begin = command("begin", 2, slot, async (chosen, model, world) => {
   await ensureOpen(chosen, model, world);
 });
 
-const commit = command("commit", 8, slot, async (chosen, model, world) => {
-  if (model.transactions.has(chosen)) {
+/** One of the open transactions, if there is any. */
+function openSlot(model: QueueModel, chosen: number): number | undefined {
+  const open = [...model.transactions.keys()];
+  return open[chosen % Math.max(1, open.length)];
+}
+
+const commit = command("commit", 9, fc.nat(2), async (chosen, model, world) => {
+  const open = openSlot(model, chosen);
+  if (open !== undefined) {
     const before = model.now;
-    const expected = model.commit(chosen);
-    await world.commit(chosen, expected, model.now > before ? model.commits.at(-1) : undefined);
+    const expected = model.commit(open);
+    await world.commit(open, expected, model.now > before ? model.commits.at(-1) : undefined);
   }
 });
 
-const abort = command("abort", 1, slot, async (chosen, model, world) => {
-  if (model.transactions.has(chosen)) {
-    model.abort(chosen);
-    await world.abort(chosen);
+const abort = command("abort", 1, fc.nat(2), async (chosen, model, world) => {
+  const open = openSlot(model, chosen);
+  if (open !== undefined) {
+    model.abort(open);
+    await world.abort(open);
   }
 });
 
@@ -187,19 +207,24 @@ const pushRows = command(
     queue,
     session,
     /** Of the epoch that the session has: a zombie below, nobody yet above. */
-    epoch: fc.oneof({ weight: 6, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constantFrom(-1, 1) }),
-    /** Number of the first row, counted from the one that is due. */
-    first: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: fc.integer({ min: -3, max: 2 }) }),
-    rows: fc.array(row, { maxLength: 4 }),
-    /** Steps between the numbers of rows; 0 is not allowed by the API. */
-    steps: fc.option(fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 4, maxLength: 4 }), { nil: undefined }),
-    isDisordered: fc.oneof(
-      { weight: 9, arbitrary: fc.constant(false) },
-      { weight: 1, arbitrary: fc.constant(true) },
+    epoch: fc.oneof(
+      { weight: 9, arbitrary: fc.constant(0) },
+      { weight: 1, arbitrary: fc.constantFrom(-1, 1) },
     ),
+    /** Number of the first row, counted from the one that is due. */
+    first: fc.oneof(
+      { weight: 1, arbitrary: fc.constant(0) },
+      { weight: 1, arbitrary: fc.integer({ min: -4, max: 2 }) },
+    ),
+    rows: fc.array(row, { maxLength: 4, size: "max" }),
+    /** Steps between the numbers of rows; 0 is not allowed by the API. */
+    steps: fc.option(fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 4, maxLength: 4 }), {
+      nil: undefined,
+    }),
+    isDisordered: rarely,
     layout,
     /** Opens the session first if there is none. */
-    opens: fc.oneof({ weight: 9, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+    opens: rarely.map((isClosed) => !isClosed),
   }),
   async (chosen, model, world) => {
     if (chosen.opens && model.session(chosen.queue, chosen.session) === undefined) {
@@ -274,7 +299,14 @@ const pull = command(
     /** `undefined`: the consumer's offset. */
     offset: fc.option(near, { nil: undefined, freq: 3 }),
     maxRowCount: fc.constantFrom(1000, 1, 2, 3),
-    maxDataWeight: fc.constantFrom(1_000_000, 1, 60, 100),
+    /** As much as so many rows weigh, and a byte less or more; `undefined`: no limit that counts. */
+    weight: fc.option(
+      fc.record({ rows: fc.integer({ min: 1, max: 3 }), more: fc.integer({ min: -1, max: 1 }) }),
+      {
+        nil: undefined,
+        freq: 2,
+      },
+    ),
   }),
   async (chosen, model, world) => {
     const place = placeOf(chosen);
@@ -284,8 +316,11 @@ const pull = command(
           ? 0n
           : model.offset(undefined, chosen.consumer, place)
         : BigInt(indexNear(model, place, chosen.offset));
-    const { maxRowCount, maxDataWeight } = chosen;
-    const request = { ...place, offset, maxRowCount, maxDataWeight };
+    const maxDataWeight =
+      chosen.weight === undefined
+        ? 1 << 24
+        : Math.max(1, model.pulledWeight(place, Number(offset), chosen.weight.rows) + chosen.weight.more);
+    const request = { ...place, offset, maxRowCount: chosen.maxRowCount, maxDataWeight };
     await world.pull(
       chosen.offset === undefined ? { ...request, offset: undefined } : request,
       chosen.consumer,
@@ -322,11 +357,16 @@ const advance = command(
   },
 );
 
-const trim = command("trim", 2, fc.record({ queue, partition, count: near }), async (chosen, model, world) => {
-  const place = placeOf(chosen);
-  const count = indexNear(model, place, chosen.count);
-  await world.trim(place, count, model.trim(place, count));
-});
+const trim = command(
+  "trim",
+  3,
+  fc.record({ queue, partition, count: near }),
+  async (chosen, model, world) => {
+    const place = placeOf(chosen);
+    const count = indexNear(model, place, chosen.count);
+    await world.trim(place, count, model.trim(place, count));
+  },
+);
 
 /** @param only one partition, or all */
 export async function changeTablets(
@@ -364,7 +404,7 @@ const changeState = command(
   },
 );
 
-const restart = command("restart", 2, fc.constant(undefined), async (_, model, world) => {
+const restart = command("restart", 4, fc.constant(undefined), async (_, model, world) => {
   model.restart();
   await world.restart();
 });
@@ -385,9 +425,11 @@ const always = [
   changeState,
 ];
 
-const maxCommands = 24;
+const maxCommands = 40;
 
-function histories(list: readonly (typeof begin)[]): fc.Arbitrary<Iterable<fc.AsyncCommand<QueueModel, World>>> {
+function histories(
+  list: readonly (typeof begin)[],
+): fc.Arbitrary<Iterable<fc.AsyncCommand<QueueModel, World>>> {
   return fc.commands([fc.oneof(...list)], { maxCommands, size: "max" });
 }
 

@@ -201,7 +201,8 @@ export class QueueModel {
 
   #apply(transaction: ModelTransaction): Refusal | undefined {
     const { start } = transaction;
-    const wasChanged = (versions: Versions<unknown> | undefined): boolean => (versions?.changedAt ?? 0) > start;
+    const wasChanged = (versions: Versions<unknown> | undefined): boolean =>
+      (versions?.changedAt ?? 0) > start;
     if (
       [...transaction.offsets.keys()].some((key) => wasChanged(this.#offsets.get(key))) ||
       [...transaction.sessions.keys()].some((key) => wasChanged(this.#sessions.get(key)))
@@ -296,16 +297,27 @@ export class QueueModel {
     const storeEnd = storeEnds.find((end) => end > start) ?? rows.length;
     const end = Math.min(storeEnd, start + maxRowCount);
     const answer: (ModelRow & { index: number })[] = [];
-    for (let index = start, weight = 0; index < end && weight < maxDataWeight; index++) {
-      const row = defined(rows[index], "row");
-      answer.push({ ...row, index });
-      weight += row.cumulativeWeight - (rows[index - 1]?.cumulativeWeight ?? 0) + 16;
+    for (
+      let index = start;
+      index < end && this.pulledWeight(place, start, index - start) < maxDataWeight;
+      index++
+    ) {
+      answer.push({ ...defined(rows[index], "row"), index });
     }
     return {
       rows: answer,
       startOffset: answer.length === 0 ? offset : BigInt(start),
       skippedRowCount: Math.max(0, trimmed - asked),
     };
+  }
+
+  /** What rows from an offset on weigh in a pull. */
+  pulledWeight(place: Place, offset: number, count: number): number {
+    const { rows, trimmed } = this.partition(place);
+    const start = Math.max(offset, trimmed);
+    const end = Math.min(start + count, rows.length);
+    const weightBefore = (index: number): number => rows[index - 1]?.cumulativeWeight ?? 0;
+    return Math.max(0, weightBefore(end) - weightBefore(start) + 16 * (end - start));
   }
 
   // Consumers
@@ -330,7 +342,10 @@ export class QueueModel {
       if (oldOffset !== undefined && oldOffset !== current) {
         return new Refusal("ConsumerOffsetConflict");
       }
-      transaction.offsets.set(key, { offset: newOffset, meta: clientSide ? null : this.#metaAt(place, newOffset) });
+      transaction.offsets.set(key, {
+        offset: newOffset,
+        meta: clientSide ? null : this.#metaAt(place, newOffset),
+      });
       return undefined;
     });
   }

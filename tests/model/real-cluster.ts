@@ -56,7 +56,11 @@ export class RealCluster {
     }
     const cluster = new RealCluster(kind, openStore, removeStore, await open(openStore));
     for (const name of consumerNames) {
-      await cluster.door.call("create", { type: "queue_consumer", path: consumerPath(name), recursive: true });
+      await cluster.door.call("create", {
+        type: "queue_consumer",
+        path: consumerPath(name),
+        recursive: true,
+      });
     }
     await cluster.door.call("create", { type: "queue_producer", path: producerPath });
     return cluster;
@@ -110,4 +114,3 @@ export function codesOf(thrown: unknown): number[] {
   }
   return [thrown.code, ...thrown.innerErrors.flatMap(codesOf)];
 }
-

@@ -110,7 +110,11 @@ export class World {
   // Transactions
 
   async begin(slot: number): Promise<void> {
-    const { value } = await this.#call("start_transaction", { type: "tablet", sticky: true, timeout: 600_000n });
+    const { value } = await this.#call("start_transaction", {
+      type: "tablet",
+      sticky: true,
+      timeout: 600_000n,
+    });
     this.#transactions.set(slot, String(field(value, "transaction_id")));
   }
 
@@ -159,17 +163,28 @@ export class World {
     { queue, rows, layout }: { queue: QueueName; rows: readonly RowToWrite[]; layout: number | undefined },
     expected: Refusal | undefined,
   ): Promise<void> {
-    const parameters = { path: this.#path(queue), ...this.#slot(slot), ...(await this.#layout(queue, layout)) };
+    const parameters = {
+      path: this.#path(queue),
+      ...this.#slot(slot),
+      ...(await this.#layout(queue, layout)),
+    };
     await agreeing(this.#call("insert_rows", parameters, rowsBody(rows)), expected);
   }
 
   /** Inserts rows for any partition that takes them, and tells which one the system chose. */
-  async insertAnywhere(queue: QueueName, data: readonly string[], model: QueueModel): Promise<number | Refusal> {
+  async insertAnywhere(
+    queue: QueueName,
+    data: readonly string[],
+    model: QueueModel,
+  ): Promise<number | Refusal> {
     const places = model
       .partitions(queue)
       .flatMap((partition, index) => (partition.state === "mounted" ? [{ partition, index }] : []));
     const expected = places.length === 0 ? new Refusal("TabletNotMounted") : undefined;
-    const body = writeYsonList(data.map((text) => mapOf({ data: text })), "binary");
+    const body = writeYsonList(
+      data.map((text) => mapOf({ data: text })),
+      "binary",
+    );
     await agreeing(this.#call("insert_rows", { path: this.#path(queue) }, body), expected);
     if (expected !== undefined) {
       return expected;
