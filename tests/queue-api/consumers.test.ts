@@ -96,7 +96,12 @@ describe.each([
   });
 
   it("[queue-api 56] refuses a partition that is not there", async () => {
-    expect((await failureOf(pull(null, {}, 1))).text).toContain("Invalid tablet index for table");
+    for (const partition of [1, -1]) {
+      for (const offset of [null, 0n]) {
+        const failure = await failureOf(pull(offset, {}, partition));
+        expect(failure.text).toContain("Invalid tablet index for table");
+      }
+    }
   });
 
   it("[queue-api 57] [queue-api 58] takes a registration for an unknown cluster, and reads nothing there", async () => {

@@ -159,6 +159,10 @@ export function storedOffset(
   queue: Reference,
   partitionIndex: bigint,
 ): bigint {
+  if (partitionIndex < 0n) {
+    // No such partition, and no such key: the queue says so.
+    return 0n;
+  }
   const transaction = services.transactions.begin({ user: context.user });
   try {
     return readOffset(transaction, consumer, queue, partitionIndex).offset;

@@ -63,5 +63,6 @@ export class PullWaits {
     for (const controller of this.#controllers) {
       controller.abort();
     }
+    this.#controllers.clear();
   }
 }
