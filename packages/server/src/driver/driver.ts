@@ -55,16 +55,18 @@ export class CommandDriver implements Driver {
     if (!descriptor.isVolatile || descriptor.isHeavy || typeof mutationId !== "string") {
       return command.run(this.#services, request);
     }
-    return this.#once(`${request.user}/${command.name}/${mutationId}`, () => command.run(this.#services, request));
+    return this.#once(`${request.user}/${command.name}/${mutationId}`, () =>
+      command.run(this.#services, request),
+    );
   }
 
   /** A repeated mutation gets the first one's answer, also while that is still under way; a failed one may be tried again. */
   #once(key: string, run: () => Promise<CommandResponse>): Promise<CommandResponse> {
+    this.#forgetOld();
     const known = this.#kept.get(key);
     if (known !== undefined) {
       return known.response;
     }
-    this.#forgetOld();
     const response = run();
     this.#kept.set(key, { at: this.#clock.monotonic(), response });
     response.catch(() => this.#kept.delete(key));
