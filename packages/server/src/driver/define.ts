@@ -117,7 +117,9 @@ type Declaration<Shape extends z.ZodRawShape> = Omit<Command<Shape>, "versions" 
   Partial<Pick<Command<Shape>, "versions">> & { readonly access: string };
 
 /** Declares a command. Both API versions unless it says otherwise. */
-export function defineCommand<Shape extends z.ZodRawShape>(declaration: Declaration<Shape>): RegisteredCommand {
+export function defineCommand<Shape extends z.ZodRawShape>(
+  declaration: Declaration<Shape>,
+): RegisteredCommand {
   const schema = z.object(declaration.parameters);
   const common = z.object(commonParameters);
   const versions = declaration.versions ?? [3, 4];

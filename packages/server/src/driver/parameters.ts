@@ -13,46 +13,55 @@ type Reader<T> = (value: YsonValue) => T;
 
 /** A parameter whose value is read by `reader`; what the reader throws becomes the reason. */
 function reading<T>(kind: string, reader: Reader<T>): z.ZodType<T> {
-  return z
-    .unknown()
-    // An absent key must come here too, not only a key without a value.
-    .optional()
-    .transform((value, context): T => {
-      if (value === undefined || value === null) {
-        context.issues.push({ code: "custom", message: "missing", input: value, params: { missing: true } });
-        return z.NEVER;
-      }
-      try {
-        return reader(value as YsonValue);
-      } catch (error) {
-        const reason = error instanceof YtError ? error : new YtError(String(error));
-        context.issues.push({ code: "custom", message: reason.message, input: value, params: { reason } });
-        return z.NEVER;
-      }
-    })
-    .meta({ kind });
+  return (
+    z
+      .unknown()
+      // An absent key must come here too, not only a key without a value.
+      .optional()
+      .transform((value, context): T => {
+        if (value === undefined || value === null) {
+          context.issues.push({
+            code: "custom",
+            message: "missing",
+            input: value,
+            params: { missing: true },
+          });
+          return z.NEVER;
+        }
+        try {
+          return reader(value as YsonValue);
+        } catch (error) {
+          const reason = error instanceof YtError ? error : new YtError(String(error));
+          context.issues.push({ code: "custom", message: reason.message, input: value, params: { reason } });
+          return z.NEVER;
+        }
+      })
+      .meta({ kind })
+  );
 }
 
 /** Turns `#` and an absent parameter into `undefined`. */
 export function optional<T>(schema: z.ZodType<T>): z.ZodType<T | undefined> {
-  return z
-    .unknown()
-    // An absent key must come here too, not only a key without a value.
-    .optional()
-    .transform((value, context): T | undefined => {
-      if (value === undefined || value === null) {
-        return undefined;
-      }
-      const result = schema.safeParse(value);
-      if (result.success) {
-        return result.data;
-      }
-      for (const issue of result.error.issues) {
-        context.issues.push({ ...issue, input: value } as z.core.$ZodRawIssue);
-      }
-      return z.NEVER;
-    })
-    .meta({ ...(schema.meta() ?? {}), optional: true });
+  return (
+    z
+      .unknown()
+      // An absent key must come here too, not only a key without a value.
+      .optional()
+      .transform((value, context): T | undefined => {
+        if (value === undefined || value === null) {
+          return undefined;
+        }
+        const result = schema.safeParse(value);
+        if (result.success) {
+          return result.data;
+        }
+        for (const issue of result.error.issues) {
+          context.issues.push({ ...issue, input: value } as z.core.$ZodRawIssue);
+        }
+        return z.NEVER;
+      })
+      .meta({ ...(schema.meta() ?? {}), optional: true })
+  );
 }
 
 /** An optional parameter with a default. */
@@ -237,7 +246,9 @@ export const parameter = {
       return plain.map((element, index) => {
         const result = item.safeParse(element);
         if (!result.success) {
-          throw new YtError(`Error reading list item ${index}: ${result.error.issues[0]?.message ?? "invalid"}`);
+          throw new YtError(
+            `Error reading list item ${index}: ${result.error.issues[0]?.message ?? "invalid"}`,
+          );
         }
         return result.data;
       });
@@ -282,7 +293,10 @@ export function readParameters<Shape extends z.ZodRawShape>(
     throw new YtError(`Missing required parameter /${name}`, { attributes: { parameter: name } });
   }
   const reason =
-    typeof details === "object" && details !== null && "reason" in details && details.reason instanceof YtError
+    typeof details === "object" &&
+    details !== null &&
+    "reason" in details &&
+    details.reason instanceof YtError
       ? details.reason
       : new YtError(issue?.message ?? "Invalid value");
   throw new YtError(`Error reading parameter /${name}`, {

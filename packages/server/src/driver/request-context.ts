@@ -1,8 +1,9 @@
 /** From a command's parameters to the context that Cypress and the tables take. */
+
+import * as z from "zod";
 import type { RequestContext } from "../cypress/index.ts";
 import type { CommandContext } from "./define.ts";
-import { optional, parameter, readParameters, readBoolean } from "./parameters.ts";
-import * as z from "zod";
+import { optional, parameter, readBoolean, readParameters } from "./parameters.ts";
 
 const prerequisites = z.object({
   prerequisite_transaction_ids: optional(parameter.list(parameter.guid)),

@@ -14,7 +14,10 @@ export async function readRows(
 ): Promise<EncodedRows> {
   const format = context.inputFormat();
   const body = await context.request.readBody(limits.maxRowBodyBytes);
-  const reader = createRowReader(format, schema, { ...options, expectedBytes: Math.min(body.length, 4 * pieceBytes) });
+  const reader = createRowReader(format, schema, {
+    ...options,
+    expectedBytes: Math.min(body.length, 4 * pieceBytes),
+  });
   if (body.length <= pieceBytes) {
     reader.feed(body);
     return reader.finish();

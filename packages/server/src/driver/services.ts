@@ -1,7 +1,8 @@
 /** Everything that commands work with: the rooms of one cluster, put together in `main.ts`. */
-import type { Access, Cypress } from "../cypress/index.ts";
+
 import type { Cell } from "../cell/index.ts";
 import type { ClusterDirectory } from "../clusters/index.ts";
+import type { Access, Cypress } from "../cypress/index.ts";
 import type { QueueServices } from "../queues/index.ts";
 import type { TableManager, TabletTransactions } from "../tablets/index.ts";
 

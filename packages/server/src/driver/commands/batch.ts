@@ -31,7 +31,10 @@ const executeBatch = defineCommand({
       throw new YtError(`Too many requests in a batch: ${requests.length}, limit ${maxRequests}`);
     }
     const results: YsonValue[] = new Array(requests.length).fill(null);
-    const workers = Math.min(requests.length, Number(concurrency < maxConcurrency ? concurrency : maxConcurrency));
+    const workers = Math.min(
+      requests.length,
+      Number(concurrency < maxConcurrency ? concurrency : maxConcurrency),
+    );
     let next = 0;
     const work = async (): Promise<void> => {
       for (let index = next++; index < requests.length; index = next++) {
@@ -65,8 +68,13 @@ function toRequest(context: CommandContext, item: YsonMap, index: number): Comma
   if (descriptor === undefined) {
     throw new YtError(`Unknown command "${command}"`);
   }
-  if (descriptor.inputType === "binary" || (descriptor.outputType !== "null" && descriptor.outputType !== "structured")) {
-    throw new YtError(`Command "${command}" cannot be part of a batch since it has inappropriate input or output type`);
+  if (
+    descriptor.inputType === "binary" ||
+    (descriptor.outputType !== "null" && descriptor.outputType !== "structured")
+  ) {
+    throw new YtError(
+      `Command "${command}" cannot be part of a batch since it has inappropriate input or output type`,
+    );
   }
   const given = bare(item.get("parameters") ?? new Map());
   if (!isMap(given)) {

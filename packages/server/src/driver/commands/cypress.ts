@@ -66,7 +66,10 @@ const exists = defineCommand({
   summary: "Whether a node or an attribute is there.",
   parameters: { path: parameter.path },
   async execute(context, { path }) {
-    return context.single("value", await context.services.cypress.exists(cypressContext(context), { path: path.path }));
+    return context.single(
+      "value",
+      await context.services.cypress.exists(cypressContext(context), { path: path.path }),
+    );
   },
 });
 

@@ -122,7 +122,13 @@ const checkPermissionByAcl = defineCommand({
   },
 });
 
-const membership = { input: "null", output: "structured", outputV3: "null", isVolatile: true, isHeavy: false } as const;
+const membership = {
+  input: "null",
+  output: "structured",
+  outputV3: "null",
+  isVolatile: true,
+  isHeavy: false,
+} as const;
 
 const addMember = defineCommand({
   ...membership,

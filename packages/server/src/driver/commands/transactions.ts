@@ -89,7 +89,9 @@ async function abort(context: CommandContext, force: boolean): Promise<void> {
     context.services.transactions.get(id).abort();
     return;
   }
-  await context.services.cypress.abortTransaction(cypressContext(context, { withoutTransaction: true }), id, { force });
+  await context.services.cypress.abortTransaction(cypressContext(context, { withoutTransaction: true }), id, {
+    force,
+  });
 }
 
 const flags = { input: "null", isVolatile: true, isHeavy: false } as const;
