@@ -24,6 +24,10 @@ export class Load {
     });
   }
 
+  get pid() {
+    return this.#child.pid;
+  }
+
   /** Runs a job of `load/main.mjs` to its end. */
   run(job) {
     return this.begin(job).result;

@@ -58,6 +58,30 @@ function readText(path) {
   }
 }
 
+/** Processor time since the start of the machine, and that of the processes named, in clock ticks. */
+export function processorTimes(pids) {
+  const fields = /^cpu +(.*)$/m.exec(readText("/proc/stat"))?.[1].split(" ").map(Number) ?? [];
+  const [user = 0, nice = 0, system = 0, idle = 0, wait = 0, interrupt = 0, softInterrupt = 0, stolen = 0] =
+    fields;
+  const busy = user + nice + system + interrupt + softInterrupt + stolen;
+  const own = new Map();
+  for (const pid of pids) {
+    const times = readText(`/proc/${pid}/stat`).split(") ")[1]?.split(" ") ?? [];
+    own.set(pid, Number(times[11] ?? 0) + Number(times[12] ?? 0));
+  }
+  return { busy, total: busy + idle + wait, own };
+}
+
+/** What part of the processors programs other than those named took between two moments, stolen time included. */
+export function shareOfOthers(before, after) {
+  let own = 0;
+  for (const [pid, ticks] of after.own) {
+    own += ticks - (before.own.get(pid) ?? 0);
+  }
+  const total = after.total - before.total;
+  return total <= 0 ? 0 : Math.max(0, (after.busy - before.busy - own) / total);
+}
+
 /** Appends 8 KB and flushes, `count` times. Milliseconds. */
 export async function measureFlush(directory, count = 300) {
   const path = join(directory, "flush-probe");

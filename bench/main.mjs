@@ -19,6 +19,8 @@ import {
   measureBareStore,
   measureFlush,
   measureJsonParse,
+  processorTimes,
+  shareOfOthers,
 } from "./machine.mjs";
 import { ms, Report, rate, spread } from "./report.mjs";
 import { Server } from "./server.mjs";
@@ -82,8 +84,14 @@ async function measureMachine() {
   });
 }
 
+/** Runs a benchmark, and says when other programs took a part of the machine from it. */
 async function run(name, benchmark) {
   console.error(name);
+  const before = processorTimes(ownProcesses());
+  report.conditionsOf = () => {
+    const share = shareOfOthers(before, processorTimes(ownProcesses()));
+    return share < 0.05 ? [] : [`other programs took ${(share * 100).toFixed(0)} % of the processors`];
+  };
   try {
     await benchmark(bench);
   } catch (error) {
@@ -96,6 +104,10 @@ async function run(name, benchmark) {
       pass: false,
     });
   }
+}
+
+function ownProcesses() {
+  return [process.pid, bench.server?.pid, bench.load?.pid].filter((pid) => pid !== undefined);
 }
 
 try {

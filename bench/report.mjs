@@ -4,6 +4,8 @@ import { writeFileSync } from "node:fs";
 export class Report {
   #machine;
   #lines = [];
+  /** What else there is to say of the figures to come. */
+  conditionsOf = () => [];
 
   constructor(machine) {
     this.#machine = machine;
@@ -14,7 +16,10 @@ export class Report {
    *   for a figure without a floor; `values` are the numbers, for the JSON file
    */
   add(line) {
-    this.#lines.push(line);
+    const conditions = [line.conditions, ...this.conditionsOf()]
+      .filter((text) => text !== undefined)
+      .join("; ");
+    this.#lines.push({ ...line, ...(conditions === "" ? {} : { conditions }) });
     console.error(`  ${line.what}: ${line.figure}${line.pass === false ? `  (floor ${line.floor})` : ""}`);
   }
 
