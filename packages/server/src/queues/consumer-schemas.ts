@@ -55,9 +55,13 @@ export function consumerTable(table: DynamicTable, name: string | undefined): Co
   return { table, hasMeta, name };
 }
 
+/** Schemas compared before; a table keeps one object as long as its schema stays. */
+const recognised = new WeakMap<TableSchema, ConsumerKind>();
+
 function consumerKind(schema: TableSchema, path: string): ConsumerKind {
-  const kind = kinds.find((candidate) => schema.equals(candidate.schema));
+  const kind = recognised.get(schema) ?? kinds.find((candidate) => schema.equals(candidate.schema));
   if (kind !== undefined) {
+    recognised.set(schema, kind);
     return kind;
   }
   if (!schema.uniqueKeys) {

@@ -9,7 +9,7 @@
  * yt/yt/ytlib/queue_client/helpers.cpp (ValidatePushQueueProducerRows).
  */
 import { isMap, mapOf, toYtError, type YsonValue, YtError } from "@qyt/base";
-import { type EncodedRows, producerSchema, type RowValue, YsonAny } from "@qyt/schema";
+import { type EncodedRows, producerSchema, type RowValue, type TableSchema, YsonAny } from "@qyt/schema";
 import { parseYson, type RichPath, stringToBytes, writeYson } from "@qyt/yson";
 import type { DynamicTable, TabletTransaction } from "../tablets/index.ts";
 import { type ChangeOptions, inTransaction, type QueueContext, type QueueServices } from "./context.ts";
@@ -220,15 +220,23 @@ function requireThisCluster(
   requireLocalCluster(services, parameters.producerPath, instead);
 }
 
+/** Schemas compared before; a table keeps one object as long as its schema stays. */
+const recognised = new WeakSet<TableSchema>();
+
 function requireProducerSchema(producer: DynamicTable): void {
-  if (!producer.schema.equals(producerSchema)) {
+  const { schema } = producer;
+  if (recognised.has(schema)) {
+    return;
+  }
+  if (!schema.equals(producerSchema)) {
     throw new YtError(`Table ${producer.path} does not have the schema of a queue producer`, {
       attributes: mapOf({
         expected_schema: producerSchema.toYson(),
-        actual_schema: producer.schema.toYson(),
+        actual_schema: schema.toYson(),
       }),
     });
   }
+  recognised.add(schema);
 }
 
 function sessionKey(services: QueueServices, parameters: SessionParameters): RowValue[] {
