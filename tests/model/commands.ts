@@ -425,7 +425,7 @@ const always = [
   changeState,
 ];
 
-const maxCommands = 40;
+const maxCommands = 36;
 
 function histories(
   list: readonly (typeof begin)[],

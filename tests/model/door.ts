@@ -24,6 +24,9 @@ const formats = { input_format: "yson", output_format: "yson" } as const;
 const noBody = Buffer.alloc(0);
 const noParameters: YsonMap = mapOf({});
 
+/** Never aborted. */
+const { signal } = new AbortController();
+
 export function driverDoor(cluster: Cluster): Door {
   const driver = cluster.services.driver();
   return {
@@ -34,7 +37,7 @@ export function driverDoor(cluster: Cluster): Door {
         parameters: mapOf({ ...formats, ...parameters }),
         user: "root",
         requestId: "1-2-3-4",
-        signal: new AbortController().signal,
+        signal,
         async *body() {
           yield body;
         },
