@@ -21,6 +21,11 @@ export function hasEnvironment(name: Environment): boolean {
   return isThere;
 }
 
+/** The interpreter of the environment. */
+export function pythonOf(name: Environment): string {
+  return join(root, ".venvs", name, "bin", "python");
+}
+
 export interface Answer {
   readonly stdout: string;
   readonly stderr: string;

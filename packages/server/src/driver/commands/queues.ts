@@ -341,6 +341,12 @@ const pushQueueProducer = defineCommand({
       rowKind: "producer",
       tabletCount: tables.queue.tabletCount,
     });
+    // The Python library sends a compressed push again without its rows: they were in the first request,
+    // which may have come to nothing. Taken for a push of no rows, they would be lost without a word. By
+    // this code that library begins the push anew, outside a transaction; others have to.
+    if (rows.rowCount === 0 && context.common.retry === true) {
+      throw new YtError("A repeated push has no rows: push them anew", { code: "TransactionLockConflict" });
+    }
     const result = await queues.pushQueueProducer(services, queueContext(context), push, tables, rows);
     return structured(
       mapOf({ last_sequence_number: result.lastSequenceNumber, skipped_row_count: result.skippedRowCount }),
