@@ -143,10 +143,9 @@ export class DynamicTableHandle implements DynamicTable {
   }
 
   writableTabletIndexes(): readonly number[] {
-    const { tablets } = this.state;
     const indexes: number[] = [];
-    for (let index = 0; index < tablets.length; index++) {
-      if (tablets[index]?.state === "mounted") {
+    for (const [index, record] of this.state.tablets.entries()) {
+      if (this.#takesRows(record)) {
         indexes.push(index);
       }
     }
@@ -162,7 +161,7 @@ export class DynamicTableHandle implements DynamicTable {
   writableTablet(index: number): OrderedTablet {
     const node = this.node;
     const record = this.#record(node.state, index);
-    if (record.state !== "mounted") {
+    if (!this.#takesRows(record)) {
       throw this.#notMounted(record);
     }
     const tablet = this.#environment.orderedTablet(record.id);
@@ -277,8 +276,14 @@ export class DynamicTableHandle implements DynamicTable {
     }
   }
 
+  #takesRows({ id, state }: TabletRecord): boolean {
+    return state === "mounted" && !this.#environment.isLeaving(id);
+  }
+
   #notMounted(record: TabletRecord): YtError {
-    return new YtError(`Tablet ${record.id} of table ${this.path} is in "${record.state}" state`, {
+    // One that is mounted is about to leave: to be unmounted, frozen or removed.
+    const state = record.state === "mounted" ? "unmounting" : record.state;
+    return new YtError(`Tablet ${record.id} of table ${this.path} is in "${state}" state`, {
       code: "TabletNotMounted",
       attributes: {
         tablet_id: record.id,

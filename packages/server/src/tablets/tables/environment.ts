@@ -18,6 +18,8 @@ export class TableEnvironment {
   nodeAddress = "localhost";
   /** Ordered tablets by id: open from creation to removal, whatever their mount state. */
   readonly orderedTablets = new Map<string, OrderedTablet>();
+  /** Tablets that a mutation in flight unmounts, freezes or removes. */
+  readonly #leaving = new Set<string>();
   readonly #chunkLists = new Map<string, StaticChunkList>();
   readonly #sortedRows = new Map<string, { readonly key: object; readonly rows: SortedRows }>();
 
@@ -31,6 +33,20 @@ export class TableEnvironment {
     const tablet = this.orderedTablets.get(id);
     assert(tablet !== undefined, `Tablet ${id} is open`);
     return tablet;
+  }
+
+  /**
+   * From now on the tablet takes no rows: what came before is flushed or goes with the draft, and a row that
+   * joined behind it would be in a tablet that is unmounted or gone. The durable state says so afterwards.
+   */
+  stopWrites(draft: Draft, tabletId: string): void {
+    this.#leaving.add(tabletId);
+    draft.onDurable(() => this.#leaving.delete(tabletId));
+    draft.onFailed(() => this.#leaving.delete(tabletId));
+  }
+
+  isLeaving(tabletId: string): boolean {
+    return this.#leaving.has(tabletId);
   }
 
   chunkList(id: string): StaticChunkList {

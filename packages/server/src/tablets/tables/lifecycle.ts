@@ -136,6 +136,7 @@ function flushOrDrop(
     return;
   }
   const ordered = environment.orderedTablet(tablet.id);
+  environment.stopWrites(draft, tablet.id);
   attach(
     draft,
     command === "force_unmount"

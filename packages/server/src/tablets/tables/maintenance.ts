@@ -16,7 +16,7 @@ export async function maintainTablet(
   const ttl = ttlSettings(node.attributes, node.state);
   for (const record of node.state.tablets) {
     const tablet = environment.orderedTablets.get(record.id);
-    if (tablet === undefined || record.state !== "mounted") {
+    if (tablet === undefined || record.state !== "mounted" || environment.isLeaving(record.id)) {
       continue;
     }
     const batch = new WriteBatch();

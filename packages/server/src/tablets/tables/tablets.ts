@@ -41,6 +41,7 @@ export function destroyOrderedTablet(environment: TableEnvironment, draft: Draft
   if (tablet === undefined) {
     return;
   }
+  environment.stopWrites(draft, tabletId);
   const prepared = tablet.prepareDestroy(draft.batch);
   attach(draft, {
     onDurable: () => {
