@@ -1,6 +1,7 @@
 /**
  * Runs generated histories against a cluster and the model. The seed of every run is printed; a run is
- * repeated with `QYT_TEST_SEED`, and a failure is shrunk to its shortest history.
+ * repeated with `QYT_TEST_SEED`, and a failure is shrunk to its shortest history. `QYT_MODEL_FACTOR=10` runs
+ * ten times as many.
  */
 import fc from "fast-check";
 import { changeTablets, history, historyWithRestarts } from "./commands.ts";
@@ -16,10 +17,9 @@ export interface HistoriesOptions extends ClusterKind {
 }
 
 export async function runHistories(options: HistoriesOptions): Promise<RealCluster> {
-  const { count, sideBySide, hasRestarts, store, door } = options;
-  const given = process.env["QYT_TEST_SEED"];
-  const seed = given === undefined ? Math.floor(Math.random() * 0x7fff_ffff) : Number(given);
-  console.info(`${count} histories, ${store}, ${door}: QYT_TEST_SEED=${seed}`);
+  const { sideBySide, hasRestarts, store, door } = options;
+  const count = options.count * testFactor();
+  const seed = testSeed(`${count} histories, ${store}, ${door}`);
   const cluster = await RealCluster.start({ store, door });
   const one = hasRestarts ? historyWithRestarts : history;
   const group = fc.array(one, { minLength: sideBySide, maxLength: sideBySide });
@@ -28,12 +28,25 @@ export async function runHistories(options: HistoriesOptions): Promise<RealClust
       fc.asyncProperty(group, async (commands) => {
         await Promise.all(commands.map((each) => runHistory(cluster, each)));
       }),
-      { numRuns: Math.ceil(count / sideBySide), seed, endOnFailure: false },
+      { numRuns: Math.ceil(count / sideBySide), seed },
     );
   } finally {
     await cluster.close();
   }
   return cluster;
+}
+
+/** How many times as much as usual to run. */
+export function testFactor(): number {
+  return Number(process.env.QYT_MODEL_FACTOR ?? 1);
+}
+
+/** The seed of one run, printed; taken from the environment to repeat a run. */
+export function testSeed(label: string): number {
+  const given = process.env.QYT_TEST_SEED;
+  const seed = given === undefined ? Math.floor(Math.random() * 0x7fff_ffff) : Number(given);
+  console.info(`${label}: QYT_TEST_SEED=${seed}`);
+  return seed;
 }
 
 async function runHistory(
@@ -56,3 +69,23 @@ async function runHistory(
     await world.remove();
   }
 }
+
+/** What a long run must have met, so that the histories cannot become dull unnoticed. */
+export const expectedOutcomes = [
+  "insert_rows 1702",
+  "insert_rows 1704",
+  "push_queue_producer 1",
+  "push_queue_producer 1702",
+  "push_queue_producer 1704",
+  "push_queue_producer 3101",
+  "push_queue_producer 3102",
+  "push_queue_producer 3103",
+  "advance_queue_consumer 3100",
+  "commit_transaction 1700",
+  "commit_transaction 1702",
+  "commit_transaction 1704",
+  "pull_queue 1702",
+  "trim_rows 1",
+  "trim_rows 1702",
+  "freeze_table 1706",
+];

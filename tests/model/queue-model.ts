@@ -416,9 +416,9 @@ export class QueueModel {
       if (refusal !== undefined) {
         return refusal;
       }
-      const end = numbers.at(-1) ?? last;
-      transaction.sessions.set(key, { epoch, number: end > last ? end : last });
-      return { lastSequenceNumber: end, skippedRowCount: BigInt(skipped) };
+      const reached = numbers.findLast((number) => number > last) ?? last;
+      transaction.sessions.set(key, { epoch, number: reached });
+      return { lastSequenceNumber: numbers.at(-1) ?? last, skippedRowCount: BigInt(skipped) };
     });
   }
 
