@@ -10,6 +10,7 @@ import { defined, type Random, systemClock } from "@qyt/base";
 import { between, pick, type TemporaryDirectory, temporaryDirectory, testRandom } from "@qyt/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openLmdbStore } from "../../packages/server/src/cell/index.ts";
+import { defaultMergeSettings } from "../../packages/server/src/tablets/ordered/index.ts";
 import { TabletFixture } from "../../packages/server/src/tablets/ordered/tablet-fixture.ts";
 import { type UsedBytes, usedBytes } from "./lmdb-pages.ts";
 
@@ -76,7 +77,7 @@ async function writeRows(path: string): Promise<string> {
     store,
     clock: systemClock,
     // Nothing is merged: single rows stay in leaf pages.
-    mergeSettings: { minBlockCount: Number.POSITIVE_INFINITY },
+    mergeSettings: { ...defaultMergeSettings, minRunLength: Number.POSITIVE_INFINITY },
   });
   const tablet = await fixture.createTablet();
   const row = (i: number) => `row ${i} `.padEnd(100, String.fromCharCode(97 + (i % 26)));

@@ -325,6 +325,16 @@ describe("expiration", () => {
     expect(await exists("//tmp/read")).toBe(false);
   });
 
+  it("keeps a node whose time is prolonged while the sweep is on its way", async () => {
+    const { cypress, set, exists, clock } = await openWorld();
+    await set("//tmp/a", 1n);
+    await set("//tmp/a/@expiration_time", BigInt(clock.now() + 1000));
+    clock.setNow(clock.now() + 5000);
+    const prolonged = set("//tmp/a/@expiration_time", BigInt(clock.now() + 60_000));
+    await Promise.all([prolonged, cypress.sweep()]);
+    expect(await exists("//tmp/a")).toBe(true);
+  });
+
   it("[tables 60] waits for locks that are no snapshots", async () => {
     const { cypress, set, exists, clock } = await openWorld();
     const expiring = async (path: string): Promise<void> => {

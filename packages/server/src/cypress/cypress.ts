@@ -459,10 +459,12 @@ export class Cypress {
     const lastPing = (id: string): number => this.#lastPingMs.get(id) ?? nowMs;
     const transactions = expiredTransactions(this.#state, lastPing, nowMs);
     if (transactions.length > 0) {
-      await this.#mutate(system, false, (draft) => abortExpired(draft, transactions));
+      await this.#mutate(system, false, (draft) =>
+        abortExpired(draft, transactions, lastPing, this.#cell.clock.now()),
+      );
     }
     for (const id of expiredNodes(this.#view(undefined), nowMs * 1000)) {
-      await this.#mutate(system, false, (draft) => removeExpired(draft, id));
+      await this.#mutate(system, false, (draft) => removeExpired(draft, id, this.#cell.clock.now() * 1000));
     }
     if (this.#accesses.size > 0) {
       await this.#mutate({ ...system, suppressExpirationTimeoutRenewal: true }, false, (draft) => {

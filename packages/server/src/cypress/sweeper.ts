@@ -29,10 +29,19 @@ export function expiredTransactions(
   });
 }
 
-/** Aborts them; one that went with its parent is left out. */
-export function abortExpired(draft: TreeDraft, ids: readonly string[]): void {
+/**
+ * Aborts them; one that went with its parent is left out, and so is one that was pinged meanwhile: the
+ * decision is made again inside the mutation.
+ */
+export function abortExpired(
+  draft: TreeDraft,
+  ids: readonly string[],
+  lastPingMs: (id: string) => number,
+  nowMs: number,
+): void {
+  const expired = new Set(expiredTransactions(draft.layers, lastPingMs, nowMs));
   for (const id of ids) {
-    if (draft.layers.transactions.get(id) !== undefined) {
+    if (expired.has(id) && draft.layers.transactions.get(id) !== undefined) {
       abortTransaction(draft, id);
     }
   }
@@ -81,9 +90,13 @@ export function expiredNodes(view: View, nowUs: number): string[] {
   return expired;
 }
 
-/** Removes one expired node; a lock inside of its subtree leaves it for a later sweep. */
-export function removeExpired(draft: TreeDraft, id: string): void {
-  if (draft.layers.nodes.get(id) === undefined) {
+/**
+ * Removes one expired node, unless its time was prolonged or it was locked since it was chosen; a lock
+ * inside of its subtree leaves it for a later sweep.
+ */
+export function removeExpired(draft: TreeDraft, id: string, nowUs: number): void {
+  const node = draft.layers.nodes.get(id);
+  if (node === undefined || !isExpired(draft, node, nowUs) || isBlocked(draft, node)) {
     return;
   }
   try {

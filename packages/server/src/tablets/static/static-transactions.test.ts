@@ -1,6 +1,6 @@
 import { testRandom } from "@qyt/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { keyspace, prefixRange, storeKey } from "../../cell/index.ts";
+import { type Keyspace, keyspace, prefixRange, storeKey } from "../../cell/index.ts";
 import type { RequestContext } from "../../cypress/index.ts";
 import { failure, root, StaticFixture } from "./static-fixture.ts";
 
@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-async function records(kind: number): Promise<number> {
+async function records(kind: Keyspace): Promise<number> {
   await fixture.tables.environment.chunks.settled();
   await fixture.clock.advance(10_000);
   const { from, to } = prefixRange(storeKey(kind));
