@@ -6,6 +6,7 @@ import { parseRichPath } from "@qyt/yson";
 import { orderedSource, sortedSource } from "../../tablets/index.ts";
 import { defineCommand, stream } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
+import { pushed } from "../pushed.ts";
 import { readTimestamp } from "../tables.ts";
 
 const selectRows = defineCommand({
@@ -92,62 +93,6 @@ function toCount(value: bigint | undefined): number | undefined {
     throw new YtError(`A row limit cannot be negative, got ${value}`);
   }
   return Number(value > BigInt(Number.MAX_SAFE_INTEGER) ? BigInt(Number.MAX_SAFE_INTEGER) : value);
-}
-
-/** Turns a producer that pushes chunks into an iterable that is pulled: each push waits until it is taken. */
-async function* pushed(
-  run: (push: (chunk: Buffer) => Promise<void>) => Promise<void>,
-): AsyncIterable<Buffer> {
-  let waiting: { readonly chunk: Buffer; readonly taken: () => void } | undefined;
-  let wake: () => void = () => undefined;
-  let isDone = false;
-  let isClosed = false;
-  let failure: { readonly error: unknown } | undefined;
-  const running = run((chunk) => {
-    if (chunk.length === 0) {
-      return Promise.resolve();
-    }
-    if (isClosed) {
-      return Promise.reject(new YtError("The reader is gone", { code: "Canceled" }));
-    }
-    return new Promise((resolve) => {
-      waiting = { chunk, taken: resolve };
-      wake();
-    });
-  }).then(
-    () => {
-      isDone = true;
-      wake();
-    },
-    (error: unknown) => {
-      failure = { error };
-      isDone = true;
-      wake();
-    },
-  );
-  try {
-    for (;;) {
-      if (waiting !== undefined) {
-        const { chunk, taken } = waiting;
-        waiting = undefined;
-        yield chunk;
-        taken();
-      } else if (isDone) {
-        break;
-      } else {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-    }
-    await running;
-    if (failure !== undefined) {
-      throw failure.error;
-    }
-  } finally {
-    isClosed = true;
-    waiting?.taken();
-  }
 }
 
 export const selectCommands = [selectRows];

@@ -1,0 +1,97 @@
+/** Queries that do not run to their end undisturbed: the reader leaves, the table goes. */
+import { mapOf, type YsonValue } from "@qyt/base";
+import { FakeClock } from "@qyt/testing";
+import { parseYson } from "@qyt/yson";
+import { pino } from "pino";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { MemoryStore } from "../../cell/index.ts";
+import { type Cluster, startCluster } from "../../cluster.ts";
+import type { CommandResponse } from "../command.ts";
+
+let clock: FakeClock;
+let cluster: Cluster;
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  cluster = await startCluster({
+    name: "test",
+    host: "127.0.0.1",
+    port: 0,
+    dataDirectory: "unused",
+    version: "0",
+    logger: pino({ level: "silent" }),
+    peers: () => new Map(),
+    registrationsCluster: "test",
+    store: new MemoryStore(),
+    clock,
+  });
+  const attributes = parseYson(
+    "{dynamic=%true;schema=[{name=k;type=int64;sort_order=ascending};{name=a;type=string}]}",
+  );
+  await run("create", { type: "table", path: "//tmp/s", attributes });
+  await run("mount_table", { path: "//tmp/s" });
+  const rows = Array.from({ length: rowCount }, (_, k) => `{k=${k};a=${"x".repeat(100)}}`);
+  await run("insert_rows", { path: "//tmp/s" }, rows.join(";"));
+});
+afterEach(() => cluster.close(0));
+
+const rowCount = 5_000;
+const yson = { input_format: "yson", output_format: "yson" };
+
+function run(
+  command: string,
+  parameters: Record<string, YsonValue>,
+  body = "",
+  signal = new AbortController().signal,
+): Promise<CommandResponse> {
+  return cluster.services.driver().execute({
+    apiVersion: 4,
+    command,
+    parameters: mapOf({ ...yson, ...parameters }),
+    user: "root",
+    requestId: "1-2-3-4",
+    signal,
+    body: async function* () {
+      yield Buffer.from(body);
+    },
+    readBody: async () => Buffer.from(body),
+  });
+}
+
+async function open(
+  command: string,
+  parameters: Record<string, YsonValue>,
+  body = "",
+): Promise<AsyncIterator<Buffer>> {
+  const response = await run(command, parameters, body);
+  if (response.kind !== "stream") {
+    throw new Error("Rows are expected");
+  }
+  return response.chunks[Symbol.asyncIterator]();
+}
+
+async function rest(rows: AsyncIterator<Buffer>): Promise<number> {
+  let length = 0;
+  for (let next = await rows.next(); next.done !== true; next = await rows.next()) {
+    length += next.value.length;
+  }
+  return length;
+}
+
+test("a query whose reader leaves in the middle holds on to nothing", async () => {
+  const rows = await open("select_rows", { query: "* from [//tmp/s]" });
+  await rows.next();
+  await rows.next();
+  await rows.return?.();
+  const { transactions } = cluster.services;
+  clock.setNow(clock.now() + 600_000);
+  await run("insert_rows", { path: "//tmp/s" }, "{k=1;a=y}");
+  expect(transactions.horizon).toBe(transactions.visibleTimestamp);
+});
+
+test("a query whose reader stays gets every row", async () => {
+  const rows = await open("select_rows", { query: "* from [//tmp/s]" });
+  expect(await rest(rows)).toBeGreaterThan(rowCount * 100);
+  const { transactions } = cluster.services;
+  expect(transactions.horizon).toBe(transactions.visibleTimestamp);
+});
