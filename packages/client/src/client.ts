@@ -2,46 +2,20 @@
  * A client of one YTsaurus HTTP proxy: typed commands over `Requester`. Works against qyt and against
  * a real cluster. Each method is one command of the HTTP API v4; its documentation there is valid.
  */
-import { isMap, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { isMap, Uint64, type YsonMap, type YsonValue } from "@qyt/base";
+import { callOptions, field, integer, pullParameters, text, transaction, withoutMethod } from "./answers.ts";
 import { type Call, Requester, readChunks } from "./core.ts";
 import { type ClientOptions, resolveOptions } from "./options.ts";
+import { read, readRows, sendRows, write } from "./requests.ts";
 import { decodeRows, encodeRows, type RowInput } from "./rows.ts";
-
-/** A path: text, possibly rich (`<cluster=freud>//tmp/q`), or a YSON string with attributes. */
-export type PathInput = YsonValue;
-
-/** Options every command takes. */
-export interface CommandOptions {
-  readonly signal?: AbortSignal;
-  /** How long one attempt may take, in milliseconds. */
-  readonly timeoutMs?: number;
-}
-
-export interface TransactionalOptions extends CommandOptions {
-  readonly transactionId?: string;
-}
-
-type Parameters = Readonly<Record<string, YsonValue | undefined>>;
-
-export interface PullOptions extends CommandOptions {
-  readonly maxRowCount?: bigint;
-  /** In bytes of data weight. */
-  readonly maxDataWeight?: bigint;
-  readonly replicaConsistency?: "none" | "sync";
-}
-
-export interface Registration {
-  readonly queue: { readonly cluster: string; readonly path: string };
-  readonly consumer: { readonly cluster: string; readonly path: string };
-  readonly vital: boolean;
-  readonly partitions: readonly bigint[] | null;
-}
-
-export interface ProducerSession {
-  readonly epoch: bigint;
-  readonly sequenceNumber: bigint;
-  readonly userMeta: YsonValue;
-}
+import type {
+  CommandOptions,
+  Parameters,
+  PathInput,
+  ProducerSession,
+  PullOptions,
+  TransactionalOptions,
+} from "./types.ts";
 
 export class YtClient {
   readonly requester: Requester;
@@ -79,7 +53,8 @@ export class YtClient {
     path: PathInput,
     options: TransactionalOptions & { readonly attributes?: readonly string[] } = {},
   ): Promise<YsonValue> {
-    const result = await this.#read(
+    const result = await read(
+      this.requester,
       "get",
       { path, attributes: options.attributes, ...transaction(options) },
       options,
@@ -91,7 +66,8 @@ export class YtClient {
     path: PathInput,
     options: TransactionalOptions & { readonly attributes?: readonly string[] } = {},
   ): Promise<YsonValue> {
-    const result = await this.#read(
+    const result = await read(
+      this.requester,
       "list",
       { path, attributes: options.attributes, ...transaction(options) },
       options,
@@ -100,7 +76,10 @@ export class YtClient {
   }
 
   async exists(path: PathInput, options: TransactionalOptions = {}): Promise<boolean> {
-    return field(await this.#read("exists", { path, ...transaction(options) }, options), "value") === true;
+    return (
+      field(await read(this.requester, "exists", { path, ...transaction(options) }, options), "value") ===
+      true
+    );
   }
 
   async set(
@@ -108,7 +87,8 @@ export class YtClient {
     value: Uint8Array,
     options: TransactionalOptions & { readonly recursive?: boolean; readonly force?: boolean } = {},
   ): Promise<void> {
-    await this.#write(
+    await write(
+      this.requester,
       "set",
       {
         path,
@@ -133,7 +113,8 @@ export class YtClient {
       readonly ignoreExisting?: boolean;
     } = {},
   ): Promise<string> {
-    const result = await this.#write(
+    const result = await write(
+      this.requester,
       "create",
       {
         type,
@@ -153,7 +134,8 @@ export class YtClient {
     path: PathInput,
     options: TransactionalOptions & { readonly recursive?: boolean; readonly force?: boolean } = {},
   ): Promise<void> {
-    await this.#write(
+    await write(
+      this.requester,
       "remove",
       { path, recursive: options.recursive, force: options.force, ...transaction(options) },
       options,
@@ -172,7 +154,8 @@ export class YtClient {
     } = {},
   ): Promise<string> {
     const type = options.type ?? "master";
-    const result = await this.#write(
+    const result = await write(
+      this.requester,
       "start_transaction",
       {
         type,
@@ -188,67 +171,52 @@ export class YtClient {
   }
 
   async pingTransaction(transactionId: string, options: CommandOptions = {}): Promise<void> {
-    await this.#write("ping_transaction", { transaction_id: transactionId }, options);
+    await write(this.requester, "ping_transaction", { transaction_id: transactionId }, options);
   }
 
   async commitTransaction(transactionId: string, options: CommandOptions = {}): Promise<void> {
-    await this.#write("commit_transaction", { transaction_id: transactionId }, options);
+    await write(this.requester, "commit_transaction", { transaction_id: transactionId }, options);
   }
 
   async abortTransaction(transactionId: string, options: CommandOptions = {}): Promise<void> {
-    await this.#write("abort_transaction", { transaction_id: transactionId }, options);
+    await write(this.requester, "abort_transaction", { transaction_id: transactionId }, options);
   }
 
   async generateTimestamp(options: CommandOptions = {}): Promise<bigint> {
-    const value = field(await this.#read("generate_timestamp", {}, options), "timestamp");
+    const value = field(await read(this.requester, "generate_timestamp", {}, options), "timestamp");
     return value instanceof Uint64 ? value.value : integer(value);
   }
 
   // Dynamic tables
 
   async mountTable(path: PathInput, options: CommandOptions = {}): Promise<void> {
-    await this.#write("mount_table", { path }, options);
+    await write(this.requester, "mount_table", { path }, options);
   }
 
   async unmountTable(
     path: PathInput,
     options: CommandOptions & { readonly force?: boolean } = {},
   ): Promise<void> {
-    await this.#write("unmount_table", { path, force: options.force }, options);
+    await write(this.requester, "unmount_table", { path, force: options.force }, options);
   }
 
+  /**
+   * Writes rows. Into a queue they are appended, and a lost answer leaves it open whether they were: the
+   * call is then not repeated by itself. A producer session writes without that doubt.
+   */
   async insertRows(
     path: PathInput,
     rows: RowInput,
     options: TransactionalOptions & { readonly update?: boolean; readonly aggregate?: boolean } = {},
   ): Promise<void> {
-    const { body, format } = encodeRows(rows);
-    await this.requester.receive({
-      command: "insert_rows",
-      method: "PUT",
-      isVolatile: false,
-      parameters: {
-        path,
-        input_format: format,
-        update: options.update,
-        aggregate: options.aggregate,
-        ...transaction(options),
-      },
-      body,
-      ...callOptions(options),
+    const { update, aggregate } = options;
+    await sendRows(this.requester, "insert_rows", rows, { path, update, aggregate }, options, {
+      isUnsafeToRepeat: true,
     });
   }
 
   async deleteRows(path: PathInput, keys: RowInput, options: TransactionalOptions = {}): Promise<void> {
-    const { body, format } = encodeRows(keys);
-    await this.requester.receive({
-      command: "delete_rows",
-      method: "PUT",
-      isVolatile: false,
-      parameters: { path, input_format: format, ...transaction(options) },
-      body,
-      ...callOptions(options),
-    });
+    await sendRows(this.requester, "delete_rows", keys, { path }, options);
   }
 
   async lookupRows(
@@ -259,31 +227,25 @@ export class YtClient {
       readonly keepMissingRows?: boolean;
     } = {},
   ): Promise<(Record<string, unknown> | null)[]> {
-    const { body, format } = encodeRows(keys);
-    return decodeRows(
-      await this.requester.receive({
-        command: "lookup_rows",
-        method: "PUT",
-        isVolatile: false,
-        parameters: {
-          path,
-          input_format: format,
-          output_format: "yson",
-          column_names: options.columnNames,
-          keep_missing_rows: options.keepMissingRows,
-          ...transaction(options),
-        },
-        body,
-        ...callOptions(options),
-      }),
-    );
+    const parameters = {
+      path,
+      output_format: "yson",
+      column_names: options.columnNames,
+      keep_missing_rows: options.keepMissingRows,
+    };
+    return decodeRows(await sendRows(this.requester, "lookup_rows", keys, parameters, options));
   }
 
   async selectRows(
     query: string,
     options: TransactionalOptions & { readonly parameters?: Parameters } = {},
   ): Promise<Record<string, unknown>[]> {
-    return this.#readRows("select_rows", { query, ...options.parameters, ...transaction(options) }, options);
+    return readRows(
+      this.requester,
+      "select_rows",
+      { query, ...options.parameters, ...transaction(options) },
+      options,
+    );
   }
 
   async trimRows(
@@ -292,7 +254,8 @@ export class YtClient {
     trimmedRowCount: bigint,
     options: CommandOptions = {},
   ): Promise<void> {
-    await this.#write(
+    await write(
+      this.requester,
       "trim_rows",
       { path, tablet_index: BigInt(tabletIndex), trimmed_row_count: trimmedRowCount },
       options,
@@ -305,7 +268,8 @@ export class YtClient {
     tabletIndexes: readonly number[],
     options: CommandOptions = {},
   ): Promise<YsonValue> {
-    const result = await this.#write(
+    const result = await write(
+      this.requester,
       "get_tablet_infos",
       { path, tablet_indexes: tabletIndexes.map((index) => BigInt(index)) },
       options,
@@ -320,7 +284,8 @@ export class YtClient {
     consumerPath: PathInput,
     options: CommandOptions & { readonly vital: boolean; readonly partitions?: readonly bigint[] },
   ): Promise<void> {
-    await this.#write(
+    await write(
+      this.requester,
       "register_queue_consumer",
       {
         queue_path: queuePath,
@@ -337,7 +302,8 @@ export class YtClient {
     consumerPath: PathInput,
     options: CommandOptions = {},
   ): Promise<void> {
-    await this.#write(
+    await write(
+      this.requester,
       "unregister_queue_consumer",
       { queue_path: queuePath, consumer_path: consumerPath },
       options,
@@ -347,7 +313,8 @@ export class YtClient {
   async listQueueConsumerRegistrations(
     options: CommandOptions & { readonly queuePath?: PathInput; readonly consumerPath?: PathInput } = {},
   ): Promise<YsonValue> {
-    const result = await this.#read(
+    const result = await read(
+      this.requester,
       "list_queue_consumer_registrations",
       { queue_path: options.queuePath, consumer_path: options.consumerPath },
       options,
@@ -361,7 +328,8 @@ export class YtClient {
     partitionIndex: number,
     options: PullOptions = {},
   ): Promise<Record<string, unknown>[]> {
-    return this.#readRows(
+    return readRows(
+      this.requester,
       "pull_queue",
       { queue_path: queuePath, offset, partition_index: BigInt(partitionIndex), ...pullParameters(options) },
       options,
@@ -376,7 +344,8 @@ export class YtClient {
     partitionIndex: number,
     options: PullOptions = {},
   ): Promise<Record<string, unknown>[]> {
-    return this.#readRows(
+    return readRows(
+      this.requester,
       "pull_queue_consumer",
       {
         consumer_path: consumerPath,
@@ -396,7 +365,8 @@ export class YtClient {
     offsets: { readonly oldOffset: bigint | null; readonly newOffset: bigint },
     options: TransactionalOptions & { readonly clientSide?: boolean } = {},
   ): Promise<void> {
-    await this.#write(
+    await write(
+      this.requester,
       "advance_queue_consumer",
       {
         consumer_path: consumerPath,
@@ -417,7 +387,8 @@ export class YtClient {
     sessionId: string,
     options: CommandOptions & { readonly userMeta?: YsonValue } = {},
   ): Promise<ProducerSession> {
-    const result = await this.#write(
+    const result = await write(
+      this.requester,
       "create_queue_producer_session",
       {
         producer_path: producerPath,
@@ -440,7 +411,8 @@ export class YtClient {
     sessionId: string,
     options: CommandOptions = {},
   ): Promise<void> {
-    await this.#write(
+    await write(
+      this.requester,
       "remove_queue_producer_session",
       { producer_path: producerPath, queue_path: queuePath, session_id: sessionId },
       options,
@@ -457,7 +429,8 @@ export class YtClient {
     options: TransactionalOptions & { readonly sequenceNumber?: bigint; readonly userMeta?: YsonValue } = {},
   ): Promise<{ lastSequenceNumber: bigint; skippedRowCount: bigint }> {
     const { body, format } = encodeRows(rows);
-    const result = await this.#write(
+    const result = await write(
+      this.requester,
       "push_queue_producer",
       {
         producer_path: producerPath,
@@ -495,97 +468,9 @@ export class YtClient {
     });
     yield* readChunks(response, command);
   }
-
-  async #readRows(
-    command: string,
-    parameters: Parameters,
-    options: CommandOptions,
-  ): Promise<Record<string, unknown>[]> {
-    const bytes = await this.requester.receive({
-      command,
-      method: "GET",
-      isVolatile: false,
-      parameters: { ...parameters, output_format: "yson" },
-      ...callOptions(options),
-    });
-    return decodeRows(bytes).filter((row) => row !== null);
-  }
-
-  #read(command: string, parameters: Parameters, options: CommandOptions): Promise<YsonValue | undefined> {
-    return this.requester.receiveValue({
-      command,
-      method: "GET",
-      parameters,
-      isVolatile: false,
-      ...callOptions(options),
-    });
-  }
-
-  #write(
-    command: string,
-    parameters: Parameters,
-    options: CommandOptions,
-    body?: Uint8Array,
-  ): Promise<YsonValue | undefined> {
-    return this.requester.receiveValue({
-      command,
-      method: body === undefined ? "POST" : "PUT",
-      parameters,
-      isVolatile: true,
-      ...(body === undefined ? {} : { body }),
-      ...callOptions(options),
-    });
-  }
 }
 
 /** A client of the proxy at `options.proxy`. Nothing is sent before the first command. */
 export function createClient(options: ClientOptions): YtClient {
   return new YtClient(options);
-}
-
-function transaction(options: TransactionalOptions): Parameters {
-  return options.transactionId === undefined ? {} : { transaction_id: options.transactionId };
-}
-
-function pullParameters(options: PullOptions): Parameters {
-  return {
-    max_row_count: options.maxRowCount,
-    max_data_weight: options.maxDataWeight,
-    replica_consistency: options.replicaConsistency,
-  };
-}
-
-function callOptions(options: CommandOptions): Pick<Call, "signal" | "timeoutMs"> {
-  return {
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
-    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
-  };
-}
-
-function withoutMethod(
-  options: CommandOptions & { readonly body?: Uint8Array },
-): Pick<Call, "signal" | "timeoutMs" | "body"> {
-  return { ...callOptions(options), ...(options.body === undefined ? {} : { body: options.body }) };
-}
-
-function field(result: YsonValue | undefined, name: string): YsonValue {
-  const value = isMap(result) ? result.get(name) : undefined;
-  if (value === undefined) {
-    throw new YtError(`The proxy's answer has no field "${name}"`);
-  }
-  return value;
-}
-
-function text(value: YsonValue | undefined): string {
-  if (typeof value !== "string") {
-    throw new YtError("The proxy's answer is not a string where one is due");
-  }
-  return value;
-}
-
-function integer(value: YsonValue): bigint {
-  if (typeof value !== "bigint") {
-    throw new YtError("The proxy's answer is not an integer where one is due");
-  }
-  return value;
 }

@@ -27,6 +27,11 @@ export interface Call {
   readonly body?: Uint8Array;
   /** A repeated send may do the work twice; such a call is retried only with a mutation id. */
   readonly isVolatile: boolean;
+  /**
+   * A repeated send does the work twice and no mutation id prevents it (`insert_rows` into a queue): sent
+   * again only when it is certain that the server has not taken it.
+   */
+  readonly isUnsafeToRepeat?: boolean;
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
 }
@@ -53,7 +58,8 @@ export class Requester {
         return await this.#sendOnce(call, call.isVolatile ? { ...mutation, retry: attempt > 1 } : {});
       } catch (thrown) {
         const error = toYtError(thrown);
-        if (attempt >= attempts || call.signal?.aborted === true || !isRetriable(error)) {
+        const mayRepeat = call.isUnsafeToRepeat === true ? wasNotTaken(error) : isRetriable(error);
+        if (attempt >= attempts || call.signal?.aborted === true || !mayRepeat) {
           throw error;
         }
         const ceiling = Math.min(maxDelayMs, minDelayMs * 2 ** (attempt - 1));
@@ -147,6 +153,18 @@ export function isRetriable(error: YtError): boolean {
   return false;
 }
 
+/** Refusals at the door, and connections that were never made. */
+const notTakenCodes = [
+  "RequestQueueSizeLimitExceeded",
+  "SecurityRequestQueueSizeLimitExceeded",
+  "ProxyBanned",
+] as const;
+
+/** Whether the request certainly had no effect. */
+export function wasNotTaken(error: YtError): boolean {
+  return notTakenCodes.some((code) => error.has(code)) || error.attributes.get("never_sent") === true;
+}
+
 async function refusal(response: TransportResponse, command: string): Promise<YtError> {
   const header = response.headers.get("x-yt-error");
   let body: Buffer;
@@ -184,8 +202,17 @@ function transportError(thrown: unknown, proxy: string | undefined, command: str
     aborted
       ? `Request "${command}" was canceled`
       : `Cannot reach the proxy${proxy === undefined ? "" : ` ${proxy}`}: ${cause.message || cause.name}; check that it runs and that the address is right`,
-    { code: aborted ? errorCodes.Canceled : errorCodes.TransportError, cause: thrown },
+    {
+      code: aborted ? errorCodes.Canceled : errorCodes.TransportError,
+      cause: thrown,
+      attributes: wasRefusedAtConnect(cause) ? { never_sent: true } : {},
+    },
   );
+}
+
+/** The connection was not made, so nothing was sent over it. */
+function wasRefusedAtConnect(cause: Error): boolean {
+  return "code" in cause && (cause.code === "ECONNREFUSED" || cause.code === "UND_ERR_CONNECT_TIMEOUT");
 }
 
 export type { YsonMap };

@@ -1,14 +1,5 @@
 /** `@qyt/client`: a client of any YTsaurus HTTP proxy. */
-export {
-  type CommandOptions,
-  createClient,
-  type PathInput,
-  type ProducerSession,
-  type PullOptions,
-  type Registration,
-  type TransactionalOptions,
-  YtClient,
-} from "./client.ts";
+export { createClient, YtClient } from "./client.ts";
 export { type Call, isRetriable, Requester, readAll, readChunks } from "./core.ts";
 export {
   type ClientOptions,
@@ -26,3 +17,11 @@ export {
   type TransportResponse,
   undiciTransport,
 } from "./transport.ts";
+export type {
+  CommandOptions,
+  PathInput,
+  ProducerSession,
+  PullOptions,
+  Registration,
+  TransactionalOptions,
+} from "./types.ts";
