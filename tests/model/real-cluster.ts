@@ -1,7 +1,10 @@
 /** A cluster for many histories, over a store that outlives its restarts. */
+import { mkdtemp, rm, statfs } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { YtError } from "@qyt/base";
 import { type Cluster, MemoryStore, openLmdbStore, type Store, startCluster } from "@qyt/server";
-import { ForgetfulStore, temporaryDirectory } from "@qyt/testing";
+import { ForgetfulStore } from "@qyt/testing";
 import { pino } from "pino";
 import { type Door, driverDoor, httpDoor } from "./door.ts";
 import { consumerNames } from "./queue-model.ts";
@@ -46,9 +49,9 @@ export class RealCluster {
     let openStore: () => Promise<Store>;
     let removeStore = (): Promise<void> => Promise.resolve();
     if (kind.store === "lmdb") {
-      const directory = await temporaryDirectory("model");
-      openStore = () => openLmdbStore(directory.path);
-      removeStore = () => directory.remove();
+      const directory = await fastDirectory();
+      openStore = () => openLmdbStore(directory);
+      removeStore = () => rm(directory, { recursive: true, force: true });
     } else {
       const memory = new MemoryStore();
       // Closing the cluster leaves the store beneath open for the next one.
@@ -91,6 +94,18 @@ export class RealCluster {
     await this.door.close();
     await this.#cluster.close(100);
   }
+}
+
+/**
+ * In memory where there is a file system for that, with room: what the store does is the same, and waiting
+ * for a disk is left to the crash tests.
+ */
+async function fastDirectory(): Promise<string> {
+  const free = await statfs("/dev/shm").then(
+    ({ bavail, bsize }) => bavail * bsize,
+    () => 0,
+  );
+  return mkdtemp(join(free > 1 << 30 ? "/dev/shm" : tmpdir(), "qyt-model-"));
 }
 
 async function open(openStore: () => Promise<Store>): Promise<Cluster> {
