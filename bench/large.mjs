@@ -166,33 +166,36 @@ async function removal(bench) {
 
 /** Two queues of four partitions, written side by side so that their blocks interleave; one is dropped. */
 async function interleaved(bench) {
-  const { server, load, interleavedBytes } = bench;
+  const { server, load, report, interleavedBytes } = bench;
   await server.createQueue(sideQueue, { partitions: 1, schema: queueSchema });
   const queues = ["//bench/left", "//bench/right"];
   for (const path of queues) {
     await server.createQueue(path, { partitions: 4, schema: queueSchema });
   }
+  const size = `8 tablets interleaved to ${(interleavedBytes / 1e9).toFixed(1)} GB`;
+  const oneRow = { kind: "insert", origin: server.origin, path: sideQueue, clients: 1, rowsPerRequest: 1 };
+  const running = load.begin(oneRow);
+  const totalRows = interleavedBytes / 100 / queues.length;
+  const writes = await Promise.all(
+    queues.map((path) =>
+      load.run({ kind: "insert", origin: server.origin, path, clients: 4, rowsPerRequest: 1000, totalRows }),
+    ),
+  );
+  const meanwhile = await running.end();
+  report.add({
+    id: "interleaved",
+    what: `writing ${size}`,
+    figure: `${rate(writes.reduce((sum, { rowsPerSecond }) => sum + rowsPerSecond, 0))} rows/s`,
+    conditions: `4 clients a queue, batches of 1,000; one-row commits beside it ${spread(meanwhile.latency)}`,
+    values: { writes, meanwhile },
+  });
   await beside(bench, {
     id: "interleaved",
-    what: `8 tablets interleaved to ${(interleavedBytes / 1e9).toFixed(1)} GB, 4 of them dropped`,
-    conditions: "written by 4 clients a queue beside the commits",
+    what: `${size}, 4 of them dropped`,
+    conditions: `remove, then ${bench.removalSeconds} s of the background's work`,
     work: async () => {
-      const rowsPerQueue = interleavedBytes / 100 / queues.length;
-      const writes = await Promise.all(
-        queues.map((path) =>
-          load.run({
-            kind: "insert",
-            origin: server.origin,
-            path,
-            clients: 4,
-            rowsPerRequest: 1000,
-            totalRows: rowsPerQueue,
-          }),
-        ),
-      );
       await server.remove(queues[0]);
       await new Promise((resolve) => setTimeout(resolve, bench.removalSeconds * 1000));
-      return `written at ${rate(writes.reduce((sum, { rowsPerSecond }) => sum + rowsPerSecond, 0))} rows/s`;
     },
   });
   await server.remove(queues[1]);
