@@ -19,16 +19,9 @@ import {
 } from "./offsets.ts";
 import { checkPermission, permittedTable } from "./permissions.ts";
 import { readRowInfos } from "./queue-rows.ts";
-import {
-  clusterOf,
-  consumerNameOf,
-  formatReference,
-  type Reference,
-  requireKnownCluster,
-  resolveConsumer,
-  resolveReference,
-  unansweredBy,
-} from "./references.ts";
+import type { Reference } from "./reference.ts";
+import { clusterOf, consumerNameOf, formatReference } from "./reference.ts";
+import { requireKnownCluster, resolveConsumer, resolveReference, unansweredBy } from "./references.ts";
 
 export interface AdvanceParameters extends ChangeOptions {
   readonly consumerPath: RichPath;

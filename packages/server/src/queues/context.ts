@@ -42,13 +42,5 @@ export async function inTransaction<T>(
     return work(services.transactions.get(options.transactionId));
   }
   const { atomicity = "full", durability = "sync" } = options;
-  const transaction = services.transactions.begin({ user: context.user, atomicity, durability });
-  try {
-    const result = await work(transaction);
-    await transaction.commit();
-    return result;
-  } catch (error) {
-    transaction.abort();
-    throw error;
-  }
+  return services.transactions.run({ user: context.user, atomicity, durability }, work);
 }

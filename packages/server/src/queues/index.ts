@@ -11,17 +11,11 @@ export {
   type SessionParameters,
   type SessionState,
 } from "./producers.ts";
+export type { PullLimits, PullResult, PullSummary } from "./pull-types.ts";
 export { PullWaits, type Wait } from "./pull-waits.ts";
-export {
-  defaultMaxDataWeight,
-  defaultMaxRowCount,
-  type PullLimits,
-  type PullResult,
-  type PullSummary,
-  pullQueue,
-  pullQueueConsumer,
-} from "./pulls.ts";
-export { type ConsumerReference, formatReference, type Reference } from "./references.ts";
+export { defaultMaxDataWeight, defaultMaxRowCount, pullQueue, pullQueueConsumer } from "./pulls.ts";
+export type { ConsumerReference, Reference } from "./reference.ts";
+export { formatReference } from "./reference.ts";
 export {
   LocalRegistrationTable,
   type Registration,

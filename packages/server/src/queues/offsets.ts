@@ -10,7 +10,7 @@ import { parseYson, stringToBytes, writeYson } from "@qyt/yson";
 import type { TabletTransaction } from "../tablets/index.ts";
 import type { ConsumerTable } from "./consumer-schemas.ts";
 import type { QueueRowInfo } from "./queue-rows.ts";
-import type { Reference } from "./references.ts";
+import type { Reference } from "./reference.ts";
 
 /** The stored offset of a partition: the first row not yet processed. No row means 0. */
 export function readOffset(

@@ -149,18 +149,25 @@ export async function pushQueueProducer(
     const memory = `${tables.producer.id}/${parameters.queuePath.path}\0${parameters.sessionId}`;
     const last = transaction.remembered.get(memory) ?? stored.sequenceNumber;
     const numbers = numberRows(rows, parameters.sequenceNumber, last);
-    if (numbers.skippedRowCount < rows.rowCount) {
-      transaction.insertRows(tables.queue, rows.slice(numbers.skippedRowCount, rows.rowCount), {
-        requireSyncReplica: parameters.requireSyncReplica,
-        layoutRevision: parameters.layoutRevision,
-      });
-    }
     const reached = numbers.last !== undefined && numbers.last > last ? numbers.last : last;
-    writeSession(transaction, tables.producer, key, {
-      ...stored,
-      sequenceNumber: reached,
-      userMeta: parameters.userMeta === undefined ? stored.userMeta : encodeAny(parameters.userMeta),
-    });
+    try {
+      if (numbers.skippedRowCount < rows.rowCount) {
+        transaction.insertRows(tables.queue, rows.slice(numbers.skippedRowCount, rows.rowCount), {
+          requireSyncReplica: parameters.requireSyncReplica,
+          layoutRevision: parameters.layoutRevision,
+        });
+      }
+      writeSession(transaction, tables.producer, key, {
+        ...stored,
+        sequenceNumber: reached,
+        userMeta: parameters.userMeta === undefined ? stored.userMeta : encodeAny(parameters.userMeta),
+      });
+    } catch (error) {
+      // Rows without their session would be written again by a retry: a push that stopped half way must
+      // not be committed with the rest of the caller's transaction.
+      transaction.abort();
+      throw error;
+    }
     transaction.remembered.set(memory, reached);
     return {
       layoutRevision: tables.queue.layoutRevision,

@@ -5,50 +5,25 @@
  * of yt/yt/server/node/tablet_node/query_service.cpp. Waiting for rows is an addition.
  */
 import { YtError } from "@qyt/base";
-import type { DataFormat, RichPath } from "@qyt/yson";
+import type { DataFormat } from "@qyt/yson";
 import { type DynamicTable, type RowSlice, SliceWriter } from "../tablets/index.ts";
 import { consumerTable } from "./consumer-schemas.ts";
 import { requireRegistration, storedOffset } from "./consumers.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
 import { checkPermission, permittedTable } from "./permissions.ts";
-import { consumerNameOf, requireKnownCluster, requireLocalCluster } from "./references.ts";
+import type {
+  PullLimits,
+  PullQueueConsumerParameters,
+  PullQueueParameters,
+  PullResult,
+} from "./pull-types.ts";
+import { consumerNameOf } from "./reference.ts";
+import { requireKnownCluster, requireLocalCluster } from "./references.ts";
 import { pullRemote } from "./remote-pulls.ts";
 
 export const defaultMaxRowCount = 1000n;
 /** In bytes of data weight. */
 export const defaultMaxDataWeight = 16n * 1024n * 1024n;
-
-export interface PullLimits {
-  readonly partitionIndex: number;
-  readonly maxRowCount: bigint;
-  readonly maxDataWeight: bigint;
-  readonly dataWeightPerRowHint: bigint | undefined;
-  readonly replicaConsistency: "none" | "sync";
-  /** How long to wait for a row when there is none, in milliseconds; 0: not at all. */
-  readonly waitTimeoutMs: number;
-}
-
-/** What is told about a portion beside its rows. */
-export interface PullSummary {
-  /** Index of the first row returned, or the asked offset when there is none. */
-  readonly startOffset: bigint;
-  /** How many rows from the asked offset on are gone, trimmed. */
-  readonly skippedRowCount: bigint;
-  /** Of the queue's tablets when reading began; absent when its cluster does not tell. */
-  readonly layoutRevision: bigint | undefined;
-}
-
-export interface PullResult {
-  readonly chunks: AsyncIterable<Buffer>;
-  /** Known once reading began. */
-  readonly summary: () => PullSummary;
-}
-
-export type PullQueueParameters = PullLimits & {
-  readonly queuePath: RichPath;
-  readonly offset: bigint;
-  readonly format: DataFormat;
-};
 
 /** Rows of a queue of this cluster. */
 export async function pullQueue(
@@ -67,14 +42,6 @@ export async function pullQueue(
   checkPermission(table, context, "read");
   return pullLocal(services, context, table, parameters, parameters.offset);
 }
-
-export type PullQueueConsumerParameters = PullLimits & {
-  readonly consumerPath: RichPath;
-  readonly queuePath: RichPath;
-  /** Absent: the stored offset of the consumer. */
-  readonly offset: bigint | undefined;
-  readonly format: DataFormat;
-};
 
 /** Rows of a queue, on any cluster, for who may read the registered consumer. Does not move the offset. */
 export async function pullQueueConsumer(

@@ -1,6 +1,6 @@
 /** What offsets need to know of single rows of a queue, on this cluster or on another. */
 import type { QueueContext, QueueServices } from "./context.ts";
-import type { Reference } from "./references.ts";
+import type { Reference } from "./reference.ts";
 
 /** Fields are absent when the queue's schema lacks the column or the value is null. */
 export interface QueueRowInfo {
@@ -34,10 +34,10 @@ export async function readRowInfos(
     client.pullQueue(queue.path, start, Number(partitionIndex), { ...options, maxRowCount: to - start }),
   );
   for (const row of rows) {
-    const index = row["$row_index"];
+    const index = row.$row_index;
     if (typeof index === "bigint" && index < to) {
-      const timestamp = row["$timestamp"];
-      const weight = row["$cumulative_data_weight"];
+      const timestamp = row.$timestamp;
+      const weight = row.$cumulative_data_weight;
       result.set(index, {
         ...(typeof timestamp === "bigint" ? { timestamp } : {}),
         ...(typeof weight === "bigint" ? { cumulativeDataWeight: weight } : {}),

@@ -12,7 +12,8 @@ import { type RowValue, TableSchema, YsonAny } from "@qyt/schema";
 import { bytesToString, parseRichPath, parseYson, stringToBytes, writeYson, writeYsonText } from "@qyt/yson";
 import { type CallBounds, type ClusterDirectory, isUnanswered } from "../clusters/index.ts";
 import type { DynamicTable, TableManager, TabletTransactions } from "../tablets/index.ts";
-import { type ConsumerReference, consumerNameOf, type Reference } from "./references.ts";
+import type { ConsumerReference, Reference } from "./reference.ts";
+import { consumerNameOf } from "./reference.ts";
 
 export const registrationTablePath = "//sys/queue_agents/consumer_registrations";
 
@@ -75,7 +76,9 @@ export class LocalRegistrationTable implements RegistrationTable {
 
   async list(_: CallBounds, filter: RegistrationFilter): Promise<Registration[]> {
     const result: Registration[] = [];
-    for await (const rows of this.#tables.scanSorted(this.#table())) {
+    const { queue } = filter;
+    const keyPrefix = queue === undefined ? [] : [stringToBytes(queue.cluster), stringToBytes(queue.path)];
+    for await (const rows of this.#tables.scanSorted(this.#table(), keyPrefix)) {
       for (const row of rows) {
         const registration = registrationOf(row);
         if (matches(registration, filter)) {
@@ -87,19 +90,20 @@ export class LocalRegistrationTable implements RegistrationTable {
   }
 
   async put(_: CallBounds, registration: Registration): Promise<void> {
-    const transaction = this.#transactions.begin({ user: "root" });
-    transaction.writeRow(this.#table(), [
-      ...keyOf(registration.queue, registration.consumer),
-      registration.vital,
-      registration.partitions === null ? null : new YsonAny(writeYson(registration.partitions, "binary")),
-    ]);
-    await transaction.commit();
+    const { partitions } = registration;
+    await this.#transactions.run({ user: "root" }, (transaction) =>
+      transaction.writeRow(this.#table(), [
+        ...keyOf(registration.queue, registration.consumer),
+        registration.vital,
+        partitions === null ? null : new YsonAny(writeYson(partitions, "binary")),
+      ]),
+    );
   }
 
   async remove(_: CallBounds, queue: Reference, consumer: ConsumerReference): Promise<void> {
-    const transaction = this.#transactions.begin({ user: "root" });
-    transaction.deleteKey(this.#table(), keyOf(queue, consumer));
-    await transaction.commit();
+    await this.#transactions.run({ user: "root" }, (transaction) =>
+      transaction.deleteKey(this.#table(), keyOf(queue, consumer)),
+    );
   }
 
   #table(): DynamicTable {
@@ -226,9 +230,9 @@ function registrationOfObject(row: Readonly<Record<string, unknown>>): Registrat
   return {
     queue: { cluster: text("queue_cluster"), path: text("queue_path") },
     consumer: { cluster: text("consumer_cluster"), ...parseStoredPath(text("consumer_path")) },
-    vital: row["vital"] === true,
-    partitions: Array.isArray(row["partitions"])
-      ? row["partitions"].filter((item) => typeof item === "bigint")
+    vital: row.vital === true,
+    partitions: Array.isArray(row.partitions)
+      ? row.partitions.filter((item) => typeof item === "bigint")
       : null,
   };
 }

@@ -6,14 +6,9 @@
 import { toYtError, YtError } from "@qyt/base";
 import type { RichPath } from "@qyt/yson";
 import type { QueueContext, QueueServices } from "./context.ts";
-import {
-  type ConsumerReference,
-  clusterOf,
-  isServedHere,
-  type Reference,
-  resolveConsumer,
-  resolveReference,
-} from "./references.ts";
+import type { ConsumerReference, Reference } from "./reference.ts";
+import { clusterOf } from "./reference.ts";
+import { isServedHere, resolveConsumer, resolveReference } from "./references.ts";
 import type { Registration } from "./registration-table.ts";
 
 export interface RegisterParameters {

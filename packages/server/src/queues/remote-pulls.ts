@@ -7,9 +7,9 @@ import { readChunks, type TransportResponse } from "@qyt/client";
 import { parseYson } from "@qyt/yson";
 import type { RemoteCall } from "../clusters/index.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
+import type { PullQueueConsumerParameters, PullResult, PullSummary } from "./pull-types.ts";
 import type { Wait } from "./pull-waits.ts";
-import type { PullQueueConsumerParameters, PullResult, PullSummary } from "./pulls.ts";
-import type { Reference } from "./references.ts";
+import type { Reference } from "./reference.ts";
 
 /** How long the other cluster may take for each piece of its answer, in milliseconds. */
 const pieceTimeoutMs = 30_000;

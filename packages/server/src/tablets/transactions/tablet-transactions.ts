@@ -98,6 +98,18 @@ export class TabletTransactions {
     return this.#create(options);
   }
 
+  /** Runs work in a transaction of its own, which is committed after it and never left behind. */
+  async run<T>(options: BeginOptions, work: (transaction: TabletTransaction) => T | Promise<T>): Promise<T> {
+    const transaction = this.begin(options);
+    try {
+      const result = await work(transaction);
+      await transaction.commit();
+      return result;
+    } finally {
+      transaction.abort();
+    }
+  }
+
   /** A transaction that a client continues in further requests. */
   start(options: StartOptions): TabletTransaction {
     const timeoutMs = Math.min(options.timeoutMs, limits.maxTransactionTimeoutMs);

@@ -1,7 +1,7 @@
 import { YtError } from "@qyt/base";
 import { parseRichPath } from "@qyt/yson";
 import { describe, expect, it } from "vitest";
-import { clusterOf, consumerNameOf, formatReference } from "./references.ts";
+import { clusterOf, consumerNameOf, formatReference } from "./reference.ts";
 
 describe("clusterOf", () => {
   it.each([
