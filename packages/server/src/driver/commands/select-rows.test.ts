@@ -95,3 +95,14 @@ test("a query whose reader stays gets every row", async () => {
   const { transactions } = cluster.services;
   expect(transactions.horizon).toBe(transactions.visibleTimestamp);
 });
+
+test.each([
+  ["select_rows", { query: "* from [//tmp/s]" }, ""],
+  ["read_table", { path: "//tmp/s" }, ""],
+  ["lookup_rows", { path: "//tmp/s" }, Array.from({ length: rowCount }, (_, k) => `{k=${k}}`).join(";")],
+])("%s of a sorted table that is removed meanwhile fails", async (command, parameters, body) => {
+  const rows = await open(command, parameters, body);
+  await rows.next();
+  await run("remove", { path: "//tmp/s" });
+  await expect(rest(rows)).rejects.toMatchObject({ code: 500 });
+});

@@ -222,3 +222,63 @@ it("an unknown lock group is named, and nothing is locked", async () => {
   expect(String(error)).toContain('Lock group "zz" not found');
   transaction.abort();
 });
+
+describe("claims that no stored version tells of", () => {
+  it("an exclusive lock of one group stays when the transaction writes another group of the row", async () => {
+    await engine.write(table, "{k=1;a=1;b=1}");
+    const late = engine.begin();
+    const locker = engine.begin();
+    await engine.lock(locker, table, "{k=1}", ["gb"], "exclusive");
+    engine.insert(locker, table, "{k=1;a=2}", update);
+    await locker.commit();
+    engine.insert(late, table, "{k=1;b=3}", update);
+    const error = await conflict(late.commit());
+    expect(error.attributes.get("lock")).toBe("gb");
+  });
+
+  it("an exclusive lock stays when the transaction writes the same group under a shared lock", async () => {
+    const late = engine.begin();
+    const locker = engine.begin();
+    await engine.lock(locker, table, "{k=1}", [], "exclusive");
+    await sharedWrite("{k=1;n=1}")(locker);
+    await locker.commit();
+    await sharedWrite("{k=1;n=1}")(late);
+    await conflict(late.commit());
+  });
+
+  it("an increment by null claims its own group only", async () => {
+    const other = await engine.createTable(
+      "//tmp/o",
+      "[{name=k;type=int64;sort_order=ascending};{name=a;type=int64;lock=ga};{name=n;type=int64;aggregate=sum;lock=gn}]",
+    );
+    const [ofOther, ofSame] = [engine.begin(), engine.begin()];
+    await engine.write(other, "{k=1;n=#}", { update: true, aggregate: true });
+    engine.insert(ofOther, other, "{k=1;a=2}", update);
+    await ofOther.commit();
+    engine.insert(ofSame, other, "{k=1;n=2}", update);
+    await conflict(ofSame.commit());
+  });
+});
+
+describe("a schema decoded another time, as a snapshot has it after a restart", () => {
+  it("meets the same locks", async () => {
+    const root = { user: "root" };
+    const transactionId = await engine.cypress.startTransaction(root, { timeoutMs: 60_000 });
+    await engine.cypress.lock({ user: "root", transactionId }, { path: "//tmp/t", mode: "snapshot" });
+    engine = await engine.reopen();
+    table = engine.table("//tmp/t");
+    const one = engine.begin();
+    const two = engine.begin();
+    await write("{k=1;a=1}")(one);
+    await write("{k=1;a=2}")(two);
+    engine.store.hold();
+    const first = one.commit();
+    const snapshot = engine.tables.find({ user: "root", transactionId }, "//tmp/t").node;
+    expect(snapshot.state.schema).not.toBe(table.schema);
+    const seen = engine.tables.environment.sortedRows(snapshot, () => "//tmp/t");
+    expect(seen.locks).toBe(table.rows.locks);
+    await conflict(two.commit());
+    engine.store.release();
+    await first;
+  });
+});

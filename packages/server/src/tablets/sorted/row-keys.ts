@@ -72,6 +72,13 @@ export function versionKey(prefix: Buffer, key: Buffer, timestamp: bigint, part:
   return result;
 }
 
+/** What stands behind the row key of a version: its timestamp, and the number of its first part. */
+export function versionStamp(timestamp: bigint): Buffer {
+  const stamp = Buffer.alloc(versionSuffixBytes);
+  stamp.writeBigUInt64BE(allBits - timestamp);
+  return stamp;
+}
+
 /** The versions of one row with timestamps in (above, upTo], newest first. */
 export function versionRange(prefix: Buffer, key: Buffer, above: bigint, upTo: bigint): KeyRange {
   return { from: versionKey(prefix, key, upTo, 0), to: versionKey(prefix, key, above, 0) };

@@ -68,9 +68,9 @@ export interface RowConflict {
 
 export class RowLocks {
   /** Writes and locks that are prepared and not durable yet, by key. */
-  readonly #inFlight = new Map<string, RowClaim[]>();
+  readonly #inFlight: Claims = new Map();
   /** Durable strong read locks and exclusive locks without a write, by key. */
-  readonly #marks = new Map<string, RowClaim[]>();
+  readonly #marks: Claims = new Map();
 
   /** The first claim that a transaction started at `startTimestamp` cannot go past. */
   findConflict(key: string, mask: number, mode: LockMode, startTimestamp: bigint): RowConflict | undefined {
@@ -81,49 +81,30 @@ export class RowLocks {
   }
 
   claim(key: string, claim: RowClaim): void {
-    const claims = this.#inFlight.get(key);
-    if (claims === undefined) {
-      this.#inFlight.set(key, [claim]);
-    } else {
-      claims.push(claim);
-    }
+    add(this.#inFlight, key, claim);
   }
 
   /** The claim is durable: a write is in the store now, a strong lock stays as a mark. */
   settle(key: string, claim: RowClaim, leavesMark: boolean): void {
     this.release(key, claim);
     if (leavesMark) {
-      const marks = this.#marks.get(key);
-      if (marks === undefined) {
-        this.#marks.set(key, [claim]);
-      } else {
-        marks.push(claim);
-      }
+      add(this.#marks, key, claim);
     }
   }
 
   release(key: string, claim: RowClaim): void {
     const claims = this.#inFlight.get(key);
-    if (claims === undefined) {
-      return;
-    }
-    const rest = claims.filter((other) => other !== claim);
-    if (rest.length === 0) {
+    if (claims === claim) {
       this.#inFlight.delete(key);
-    } else {
-      this.#inFlight.set(key, rest);
+    } else if (Array.isArray(claims)) {
+      keepOnly(this.#inFlight, key, claims, (other) => other !== claim);
     }
   }
 
   /** Forgets marks that no live transaction can run into any more. */
   forgetBefore(horizon: bigint): void {
     for (const [key, marks] of this.#marks) {
-      const rest = marks.filter(({ owner }) => owner.timestamp > horizon);
-      if (rest.length === 0) {
-        this.#marks.delete(key);
-      } else if (rest.length < marks.length) {
-        this.#marks.set(key, rest);
-      }
+      keepOnly(this.#marks, key, listOf(marks), ({ owner }) => owner.timestamp > horizon);
     }
   }
 
@@ -133,13 +114,39 @@ export class RowLocks {
   }
 }
 
+/** By key. Nearly all rows have one claim at a time, which stands for itself. */
+type Claims = Map<string, RowClaim | RowClaim[]>;
+
+function listOf(claims: RowClaim | RowClaim[] | undefined): readonly RowClaim[] {
+  return claims === undefined ? [] : Array.isArray(claims) ? claims : [claims];
+}
+
+function add(map: Claims, key: string, claim: RowClaim): void {
+  const known = map.get(key);
+  map.set(key, known === undefined ? claim : [...listOf(known), claim]);
+}
+
+function keepOnly(
+  map: Claims,
+  key: string,
+  claims: readonly RowClaim[],
+  isKept: (claim: RowClaim) => boolean,
+): void {
+  const rest = claims.filter(isKept);
+  if (rest.length === 0) {
+    map.delete(key);
+  } else if (rest.length < claims.length) {
+    map.set(key, rest);
+  }
+}
+
 function findIn(
-  claims: readonly RowClaim[] | undefined,
+  claims: RowClaim | RowClaim[] | undefined,
   mask: number,
   mode: LockMode,
   startTimestamp: bigint,
 ): RowConflict | undefined {
-  for (const claim of claims ?? []) {
+  for (const claim of listOf(claims)) {
     const { owner } = claim;
     if (owner.timestamp > startTimestamp && !owner.hasFailed && (claim.mask & mask) !== 0) {
       const reason = conflictReason(mode, claim.mode);

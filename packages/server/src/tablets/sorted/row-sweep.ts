@@ -4,10 +4,9 @@
  * which horizon on another sweep will find something.
  */
 import { type Cell, type KeyRange, keyAfter, type WriteBatch } from "../../cell/index.ts";
-import { rowKeyOf, versionKey } from "./row-keys.ts";
+import { rowKeyOf, versionKey, versionStamp } from "./row-keys.ts";
 import { putVersion, readVersions, removeVersion, type StoredVersion } from "./stored-versions.ts";
 import { type StoredColumns, VersionFold } from "./version-fold.ts";
-import { encodeVersion } from "./version-record.ts";
 
 /** So many versions are folded at once at most: a longer chain becomes shorter first. */
 const maxFoldedVersions = 256;
@@ -18,6 +17,10 @@ export interface SweepOptions {
   readonly cell: Cell;
   readonly prefix: Buffer;
   readonly range: KeyRange;
+}
+
+/** The rows as the present schema shows them. */
+export interface SweptRows {
   readonly columns: StoredColumns;
   readonly path: () => string;
 }
@@ -45,6 +48,8 @@ export class RowSweep {
   #due: bigint | undefined = 0n;
   #position: Buffer | undefined;
   #row: SweptRow | undefined;
+  /** By which the versions of the row are folded. */
+  #columns: StoredColumns | undefined;
 
   constructor(options: SweepOptions) {
     this.#options = options;
@@ -68,7 +73,11 @@ export class RowSweep {
    * Reads on for about `maxRecords` records.
    * @returns whether the sweep has come to its end
    */
-  advance(batch: WriteBatch, horizon: bigint, maxRecords: number): boolean {
+  advance(batch: WriteBatch, rows: SweptRows, horizon: bigint, maxRecords: number): boolean {
+    if (this.#columns !== undefined && !this.#columns.schema.equals(rows.columns.schema)) {
+      this.startAnew();
+    }
+    this.#columns = rows.columns;
     if (this.#position === undefined) {
       if (this.#due === undefined || horizon < this.#due) {
         return true;
@@ -76,12 +85,12 @@ export class RowSweep {
       this.#due = undefined;
       this.#position = this.#options.range.from;
     }
-    const { cell, range, path } = this.#options;
+    const { cell, range } = this.#options;
     let left = maxRecords;
     for (let jump: Buffer | undefined = this.#position; jump !== undefined; ) {
       const from: Buffer = jump;
       jump = undefined;
-      for (const stored of readVersions(cell, { from, to: range.to }, path)) {
+      for (const stored of readVersions(cell, { from, to: range.to }, rows.path)) {
         const key = rowKeyOf(stored.key);
         if (this.#row === undefined || !this.#row.key.equals(key)) {
           this.#endRow(batch);
@@ -98,7 +107,7 @@ export class RowSweep {
         }
         left -= stored.partCount;
         this.#position = keyAfter(lastPartKey(stored));
-        if (this.#take(batch, this.#row, stored, horizon) === "jump") {
+        if (this.#take(batch, this.#row, stored, rows.columns, horizon) === "jump") {
           jump = versionKey(this.#options.prefix, this.#row.key, horizon, 0);
           break;
         }
@@ -110,7 +119,13 @@ export class RowSweep {
   }
 
   /** @returns `jump`: the versions above the horizon are too many to be looked at one by one */
-  #take(batch: WriteBatch, row: SweptRow, stored: StoredVersion, horizon: bigint): "jump" | undefined {
+  #take(
+    batch: WriteBatch,
+    row: SweptRow,
+    stored: StoredVersion,
+    columns: StoredColumns,
+    horizon: bigint,
+  ): "jump" | undefined {
     const { version } = stored;
     if (row.isCovered) {
       removeVersion(batch, stored);
@@ -132,7 +147,7 @@ export class RowSweep {
       row.tombstone = stored;
       return undefined;
     }
-    row.fold ??= new VersionFold(this.#options.columns);
+    row.fold ??= new VersionFold(columns);
     row.fold.add(version);
     row.chain.push(stored);
     if (row.fold.isClosed) {
@@ -157,8 +172,8 @@ export class RowSweep {
     for (const stored of [newest, ...older]) {
       removeVersion(batch, stored);
     }
-    const record = encodeVersion(fold.toVersion(isWhole));
-    putVersion(batch, this.#options.prefix, row.key, newest.version.timestamp, record);
+    const stamp = versionStamp(newest.version.timestamp);
+    putVersion(batch, this.#options.prefix, row.key, stamp, fold.toVersion(isWhole));
   }
 
   #endRow(batch: WriteBatch): void {

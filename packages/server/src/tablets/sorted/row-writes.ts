@@ -2,40 +2,35 @@
  * The writes of one commit to the rows of one sorted table. First all are checked, then all are put: a
  * large commit does both in slices, while no other commit runs.
  */
-import { Uint64, type YsonValue, YtError } from "@qyt/base";
+import { defined, Uint64, type YsonValue, YtError } from "@qyt/base";
 import type { PhysicalType, RowValue } from "@qyt/schema";
 import { bytesToString } from "@qyt/yson";
 import type { WriteBatch } from "../../cell/index.ts";
 import type { Prepared } from "../chunks/prepared.ts";
-import { type ClaimOwner, conflictReason, type LockMode, mainGroup, type RowClaim } from "./row-locks.ts";
-import type { SortedRows } from "./sorted-rows.ts";
+import { versionStamp } from "./row-keys.ts";
+import {
+  type ClaimOwner,
+  conflictReason,
+  type LockGroups,
+  type LockMode,
+  mainGroup,
+  type RowClaim,
+  type RowLocks,
+} from "./row-locks.ts";
+import type { RowWrite, WriteStamp } from "./row-write-types.ts";
 import { putVersion, type StoredVersion } from "./stored-versions.ts";
-import { encodeVersion, type RowVersion, type VersionInput } from "./version-record.ts";
-
-/** What one commit does to one row. */
-export interface RowWrite {
-  readonly key: Buffer;
-  /** `undefined`: the row is only locked. */
-  readonly version: VersionInput | undefined;
-  /** Lock groups claimed, with their mode. */
-  readonly claims: readonly { readonly mask: number; readonly mode: LockMode }[];
-}
-
-export interface WriteStamp {
-  readonly transactionId: string;
-  readonly startTimestamp: bigint;
-  readonly commitTimestamp: bigint;
-  /** False for `atomicity=none`: last writer wins. */
-  readonly checkConflicts: boolean;
-  /** For error texts. */
-  readonly tabletIdOf?: (key: Buffer) => string;
-}
+import type { RowVersion } from "./version-record.ts";
 
 /** The table as a commit sees it. */
 export interface WrittenRows {
-  readonly rows: SortedRows;
+  readonly locks: RowLocks;
+  readonly lockGroups: LockGroups;
+  readonly keyTypes: readonly PhysicalType[];
   readonly prefix: Buffer;
   readonly path: () => string;
+  decodeKey(key: Buffer): RowValue[];
+  /** Position in the schema of a stored cell's column; −1 when the column is gone. */
+  positionOfColumn(columnId: number): number;
   noteWrite(timestamp: bigint): void;
   /** Versions of a row above a timestamp, newest first. */
   versionsAbove(key: Buffer, timestamp: bigint): Iterable<StoredVersion>;
@@ -55,10 +50,12 @@ export class WriteSession implements Prepared {
   readonly #stamp: WriteStamp;
   readonly #owner: { -readonly [Key in keyof ClaimOwner]: ClaimOwner[Key] };
   readonly #claimed: Claimed[] = [];
+  readonly #suffix: Buffer;
 
   constructor(table: WrittenRows, stamp: WriteStamp) {
     this.#table = table;
     this.#stamp = stamp;
+    this.#suffix = versionStamp(stamp.commitTimestamp);
     this.#owner = {
       transactionId: stamp.transactionId,
       timestamp: stamp.commitTimestamp,
@@ -81,15 +78,14 @@ export class WriteSession implements Prepared {
     const { commitTimestamp } = this.#stamp;
     this.#table.noteWrite(commitTimestamp);
     for (const write of writes) {
-      const key = write.key.toString("latin1");
+      const key = write.name;
       if (write.version !== undefined) {
-        putVersion(batch, this.#table.prefix, write.key, commitTimestamp, encodeVersion(write.version));
+        putVersion(batch, this.#table.prefix, write.key, this.#suffix, write.version);
       }
       for (const { mask, mode } of write.claims) {
         const claim: RowClaim = { owner: this.#owner, mask, mode };
-        const isWrite = write.version !== undefined && (mode === "exclusive" || mode === "shared_write");
-        this.#table.rows.locks.claim(key, claim);
-        this.#claimed.push({ key, claim, leavesMark: !isWrite && mode !== "shared_weak" });
+        this.#table.locks.claim(key, claim);
+        this.#claimed.push({ key, claim, leavesMark: !this.#isToldByStore(claim, write.version) });
       }
     }
   }
@@ -105,9 +101,10 @@ export class WriteSession implements Prepared {
 
   /** In turns: until then a durable claim says what the store says too, and a failed one says nothing. */
   #letGo(from: number): void {
-    const { locks } = this.#table.rows;
+    const { locks } = this.#table;
     const to = Math.min(from + claimsPerTurn, this.#claimed.length);
-    for (const { key, claim, leavesMark } of this.#claimed.slice(from, to)) {
+    for (let index = from; index < to; index++) {
+      const { key, claim, leavesMark } = defined(this.#claimed[index], "claim");
       if (this.#owner.hasFailed) {
         locks.release(key, claim);
       } else {
@@ -122,9 +119,8 @@ export class WriteSession implements Prepared {
   }
 
   #checkInFlight(write: RowWrite): void {
-    const key = write.key.toString("latin1");
     for (const { mask, mode } of write.claims) {
-      const conflict = this.#table.rows.locks.findConflict(key, mask, mode, this.#stamp.startTimestamp);
+      const conflict = this.#table.locks.findConflict(write.name, mask, mode, this.#stamp.startTimestamp);
       if (conflict !== undefined) {
         throw this.#conflict(write.key, conflict.mask, conflict.reason, conflict.winner);
       }
@@ -149,14 +145,32 @@ export class WriteSession implements Prepared {
     }
   }
 
-  #maskOf(version: RowVersion): number {
-    const { lockGroups } = this.#table.rows;
-    if (version.kind !== "update" || version.cells.length === 0) {
+  /** Whether who finds the stored version needs not know of the claim. */
+  #isToldByStore({ mask, mode }: RowClaim, version: RowWrite["version"]): boolean {
+    switch (mode) {
+      case "shared_weak":
+        return true;
+      case "shared_strong":
+        return false;
+      case "exclusive":
+      case "shared_write":
+        return (
+          version !== undefined &&
+          !(mode === "exclusive" && version.sharedWrite) &&
+          (mask & ~this.#maskOf(version)) === 0
+        );
+    }
+  }
+
+  /** The lock groups that a version says to have been written. */
+  #maskOf(version: Pick<RowVersion, "kind" | "cells">): number {
+    const { lockGroups } = this.#table;
+    if (version.kind !== "update") {
       return lockGroups.all;
     }
     let mask = 0;
     for (const { columnId } of version.cells) {
-      mask |= lockGroups.ofColumn(this.#table.rows.positionOfColumn(columnId));
+      mask |= lockGroups.ofColumn(this.#table.positionOfColumn(columnId));
     }
     return mask === 0 ? mainGroup : mask;
   }
@@ -167,7 +181,7 @@ export class WriteSession implements Prepared {
     reason: string,
     winner: { readonly timestamp: bigint; readonly transactionId?: string },
   ): YtError {
-    const { rows, path } = this.#table;
+    const { lockGroups, keyTypes, path } = this.#table;
     return new YtError(`Row lock conflict due to concurrent ${reason}`, {
       code: "TransactionLockConflict",
       attributes: {
@@ -176,8 +190,8 @@ export class WriteSession implements Prepared {
         winner_transaction_commit_timestamp: winner.timestamp,
         tablet_id: this.#stamp.tabletIdOf?.(key),
         table_path: path(),
-        key: rows.decodeKey(key).map((value, index) => keyValueToYson(value, rows.keyTypes[index])),
-        lock: rows.lockGroups.nameOf(mask),
+        key: this.#table.decodeKey(key).map((value, index) => keyValueToYson(value, keyTypes[index])),
+        lock: lockGroups.nameOf(mask),
       },
     });
   }

@@ -7,9 +7,11 @@
 import type { PhysicalType, RowValue, TableSchema } from "@qyt/schema";
 import { type Cell, type KeyRange, prefixRange, type WriteBatch } from "../../cell/index.ts";
 import { decodeRowKey, encodeRowKey, rowKeyOf, rowsPrefix, versionKey, versionRange } from "./row-keys.ts";
-import { LockGroups, RowLocks } from "./row-locks.ts";
+import { LockGroups, type RowLocks } from "./row-locks.ts";
+import { RowState } from "./row-state.ts";
 import { RowSweep } from "./row-sweep.ts";
-import { type RowWrite, WriteSession, type WriteStamp } from "./row-writes.ts";
+import type { RowWrite, WriteStamp } from "./row-write-types.ts";
+import { WriteSession } from "./row-writes.ts";
 import { readVersions, type StoredVersion } from "./stored-versions.ts";
 import { type StoredColumns, VersionFold } from "./version-fold.ts";
 import type { RowVersion } from "./version-record.ts";
@@ -29,6 +31,8 @@ export interface SortedRowsOptions {
   readonly valueColumns: readonly string[];
   /** Path in error texts. */
   readonly path: () => string;
+  /** Of another view of the same rows. */
+  readonly state?: RowState | undefined;
 }
 
 export interface ScannedRows {
@@ -41,11 +45,11 @@ export class SortedRows implements StoredColumns {
   readonly schema: TableSchema;
   readonly keyTypes: readonly PhysicalType[];
   readonly lockGroups: LockGroups;
-  readonly locks = new RowLocks();
+  /** Shared by all views of the rows. */
+  readonly state: RowState;
   readonly #cell: Cell;
   readonly #prefix: Buffer;
   readonly #path: () => string;
-  readonly #sweep: RowSweep;
   /** Position in the schema by column id; −1 for a column that is gone. */
   readonly #positionOfColumn: readonly number[];
   readonly #columnOfPosition: readonly number[];
@@ -61,13 +65,13 @@ export class SortedRows implements StoredColumns {
     this.lockGroups = new LockGroups(options.schema);
     this.#positionOfColumn = options.valueColumns.map((name) => options.schema.indexOf(name));
     this.#columnOfPosition = options.schema.columns.map(({ name }) => options.valueColumns.indexOf(name));
-    this.#sweep = new RowSweep({
-      cell: options.cell,
-      prefix: this.#prefix,
-      range: this.range,
-      columns: this,
-      path: options.path,
-    });
+    this.state =
+      options.state ??
+      new RowState(new RowSweep({ cell: options.cell, prefix: this.#prefix, range: this.range }));
+  }
+
+  get locks(): RowLocks {
+    return this.state.locks;
   }
 
   /** All keys of the rows in the store. */
@@ -93,8 +97,12 @@ export class SortedRows implements StoredColumns {
     return decodeRowKey(key, this.keyTypes);
   }
 
-  /** The row as of `timestamp`, all columns in schema order; `undefined` when there is none. */
+  /**
+   * The row as of `timestamp`, all columns in schema order; `undefined` when there is none.
+   * @throws YtError 500 when the table has been removed; so do the other reads
+   */
   lookup(key: Buffer, timestamp: bigint): RowValue[] | undefined {
+    this.#requirePresent();
     const fold = new VersionFold(this);
     for (const { version } of this.#read(versionRange(this.#prefix, key, 0n, clamped(timestamp)))) {
       fold.add(version);
@@ -107,6 +115,7 @@ export class SortedRows implements StoredColumns {
 
   /** Versions up to `timestamp`, newest first: at most `limit`. */
   versions(key: Buffer, timestamp: bigint, limit: number): RowVersion[] {
+    this.#requirePresent();
     const result: RowVersion[] = [];
     for (const { version } of this.#read(versionRange(this.#prefix, key, 0n, clamped(timestamp)))) {
       result.push(version);
@@ -122,6 +131,7 @@ export class SortedRows implements StoredColumns {
    * many versions stand between them.
    */
   scan(from: Buffer, to: Buffer | undefined, timestamp: bigint, limit: number): ScannedRows {
+    this.#requirePresent();
     const upTo = clamped(timestamp);
     const end = to === undefined ? this.range.to : Buffer.concat([this.#prefix, to]);
     const rows: RowValue[][] = [];
@@ -167,10 +177,14 @@ export class SortedRows implements StoredColumns {
   openWrites(stamp: WriteStamp): WriteSession {
     return new WriteSession(
       {
-        rows: this,
+        locks: this.locks,
+        lockGroups: this.lockGroups,
+        keyTypes: this.keyTypes,
         prefix: this.#prefix,
         path: this.#path,
-        noteWrite: (timestamp) => this.#sweep.noteWrite(timestamp),
+        decodeKey: (key) => this.decodeKey(key),
+        positionOfColumn: (columnId) => this.positionOfColumn(columnId),
+        noteWrite: (timestamp) => this.state.sweep.noteWrite(timestamp),
         versionsAbove: (key, timestamp) =>
           this.#read(versionRange(this.#prefix, key, timestamp, maxTimestamp)),
       },
@@ -193,12 +207,16 @@ export class SortedRows implements StoredColumns {
    */
   compact(batch: WriteBatch, horizon: bigint, maxRecords: number): boolean {
     this.locks.forgetBefore(horizon);
-    return this.#sweep.advance(batch, horizon, maxRecords);
+    return this.state.sweep.advance(batch, { columns: this, path: this.#path }, horizon, maxRecords);
   }
 
   /** The batch of the last `compact` was not committed. */
   compactionFailed(): void {
-    this.#sweep.startAnew();
+    this.state.sweep.startAnew();
+  }
+
+  #requirePresent(): void {
+    this.state.requirePresent(this.#path);
   }
 
   #read(range: KeyRange): Generator<StoredVersion> {

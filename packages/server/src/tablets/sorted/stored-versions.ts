@@ -3,9 +3,10 @@
  * parts under one key and timestamp.
  */
 import { limits, YtError } from "@qyt/base";
+import { RowOutput } from "@qyt/schema";
 import type { Cell, KeyRange, WriteBatch } from "../../cell/index.ts";
-import { partOfKey, timestampOfKey, versionKey } from "./row-keys.ts";
-import { decodeVersion, type RowVersion } from "./version-record.ts";
+import { partOfKey, timestampOfKey } from "./row-keys.ts";
+import { decodeVersion, type RowVersion, type VersionInput, writeVersion } from "./version-record.ts";
 
 const partHeaderBytes = 2;
 const maxRecordBytes = limits.maxStoreValueBytes - 4;
@@ -18,21 +19,46 @@ export interface StoredVersion {
   readonly version: RowVersion;
 }
 
-/** @param record as `encodeVersion` makes it */
+// Batches copy what they are given, so one key and one record serve for all.
+const scratchKey = Buffer.allocUnsafe(limits.maxStoreKeyBytes);
+const scratchRecord = new RowOutput();
+/** A scratch that a long row has made larger than this is given back. */
+const maxScratchBytes = 64 * 1024;
+
+/** @param stamp of the commit, as `versionStamp` makes it */
 export function putVersion(
   batch: WriteBatch,
   prefix: Buffer,
   key: Buffer,
-  timestamp: bigint,
-  record: Buffer,
+  stamp: Buffer,
+  version: VersionInput,
 ): void {
-  const partCount = Math.max(1, Math.ceil(record.length / maxPieceBytes));
+  const keyLength = prefix.length + key.length + stamp.length;
+  const storedKey = scratchKey.subarray(0, keyLength);
+  prefix.copy(storedKey, 0);
+  key.copy(storedKey, prefix.length);
+  stamp.copy(storedKey, prefix.length + key.length);
+  const output = scratchRecord;
+  output.length = 0;
+  output.byte(0);
+  output.byte(1);
+  writeVersion(output, version);
+  if (output.length <= maxRecordBytes) {
+    batch.put(storedKey, output.bytes.subarray(0, output.length));
+    return;
+  }
+  const record = output.bytes.subarray(partHeaderBytes, output.length);
+  const partCount = Math.ceil(record.length / maxPieceBytes);
   for (let part = 0; part < partCount; part++) {
     const piece = record.subarray(part * maxPieceBytes, (part + 1) * maxPieceBytes);
     const value = Buffer.allocUnsafe(partHeaderBytes + piece.length);
     value.writeUInt16BE(partCount);
     piece.copy(value, partHeaderBytes);
-    batch.put(versionKey(prefix, key, timestamp, part), value);
+    storedKey.writeUInt16BE(part, keyLength - 2);
+    batch.put(storedKey, value);
+  }
+  if (output.bytes.length > maxScratchBytes) {
+    output.take(maxScratchBytes);
   }
 }
 

@@ -8,7 +8,7 @@
  * only the columns listed, a `delete` ends the row.
  */
 import { YtError } from "@qyt/base";
-import { decodeCell, RowOutput, type RowValue, skipCell, writeCell } from "@qyt/schema";
+import { decodeCell, type RowOutput, type RowValue, skipCell, writeCell } from "@qyt/schema";
 
 export type VersionKind = "write" | "update" | "delete";
 
@@ -34,12 +34,16 @@ const aggregateFlag = 1;
 const headerBytes = 3;
 const cellHeaderBytes = 3;
 
-export interface VersionInput extends Omit<RowVersion, "timestamp" | "cells"> {
-  readonly cells: readonly (VersionCell & { readonly isUnsigned: boolean })[];
+/** A cell whose type is said: int64 and uint64 look the same. */
+export interface InputCell extends VersionCell {
+  readonly isUnsigned: boolean;
 }
 
-export function encodeVersion(version: VersionInput): Buffer {
-  const output = new RowOutput();
+export interface VersionInput extends Omit<RowVersion, "timestamp" | "cells"> {
+  readonly cells: readonly InputCell[];
+}
+
+export function writeVersion(output: RowOutput, version: VersionInput): void {
   output.byte(format);
   output.byte(kinds.indexOf(version.kind));
   output.byte(version.sharedWrite ? sharedWriteFlag : 0);
@@ -49,7 +53,6 @@ export function encodeVersion(version: VersionInput): Buffer {
     output.byte(cell.aggregate ? aggregateFlag : 0);
     writeCell(output, cell.value, cell.isUnsigned);
   }
-  return output.take();
 }
 
 /** @throws YtError 721 when the bytes are no version record */

@@ -21,7 +21,9 @@ export class TableEnvironment {
   /** Tablets that a mutation in flight unmounts, freezes or removes. */
   readonly #leaving = new Set<string>();
   readonly #chunkLists = new Map<string, StaticChunkList>();
-  readonly #sortedRows = new Map<string, { readonly key: object; readonly rows: SortedRows }>();
+  readonly #sortedRows = new Map<string, SortedRows>();
+  /** Rows ids of sorted tables that were removed: a transaction's snapshot may still name them. */
+  readonly #removedRows = new Set<string>();
 
   constructor(cell: Cell, chunks: ChunkManager, merger: BlockMerger) {
     this.cell = cell;
@@ -68,26 +70,34 @@ export class TableEnvironment {
     this.#chunkLists.delete(id);
   }
 
-  /** Rows of a sorted table; one object as long as the schema stays, since it holds the row locks. */
+  /** Rows of a sorted table as the node's schema shows them. Their locks are the same for all schemas. */
   sortedRows(node: Node<TableState>, path: () => string): SortedRows {
-    const { state } = node;
-    assert(state.rowsId !== undefined, `Table ${node.id} has sorted rows`);
-    const known = this.#sortedRows.get(state.rowsId);
-    if (known !== undefined && known.key === state.schema) {
-      return known.rows;
+    const { rowsId, schema, valueColumns } = node.state;
+    assert(rowsId !== undefined, `Table ${node.id} has sorted rows`);
+    const known = this.#sortedRows.get(rowsId);
+    if (known?.schema === schema) {
+      return known;
     }
     const rows = new SortedRows({
       cell: this.cell,
-      rowsId: state.rowsId,
-      schema: state.schema,
-      valueColumns: state.valueColumns,
+      rowsId,
+      schema,
+      valueColumns,
       path,
+      state: known?.state,
     });
-    this.#sortedRows.set(state.rowsId, { key: state.schema, rows });
+    if (this.#removedRows.has(rowsId)) {
+      rows.state.end();
+    } else {
+      this.#sortedRows.set(rowsId, rows);
+    }
     return rows;
   }
 
+  /** The table is removed: reads of its rows fail from now on. */
   forgetSortedRows(rowsId: string): void {
+    this.#removedRows.add(rowsId);
+    this.#sortedRows.get(rowsId)?.state.end();
     this.#sortedRows.delete(rowsId);
   }
 }

@@ -10,11 +10,11 @@ import type { RowValue, TableSchema } from "@qyt/schema";
 import type { DynamicTable } from "../dynamic-table.ts";
 import { aggregate, requireAggregate } from "../sorted/aggregates.ts";
 import {
+  type InputCell,
   type LockMode,
   mainGroup,
   type RowWrite,
   type SortedRows,
-  type VersionCell,
   type VersionKind,
 } from "../sorted/index.ts";
 
@@ -23,11 +23,13 @@ interface BufferedRow {
   kind: VersionKind | undefined;
   /** All writes of the row were made under shared locks. */
   sharedWrite: boolean;
-  /** By column id. */
-  cells: Map<number, VersionCell>;
-  /** Lock groups by mode. */
-  readonly claims: Map<LockMode, number>;
+  /** One for a column at most. */
+  cells: readonly InputCell[];
+  /** Lock groups, one entry for a mode. */
+  claims: readonly Claim[];
 }
+
+type Claim = RowWrite["claims"][number];
 
 export interface WriteOptions {
   /** Absent columns keep their values; otherwise they become null. */
@@ -62,7 +64,7 @@ export class RowBuffer {
     const text = change.key.toString("latin1");
     let row = this.#rows.get(text);
     if (row === undefined) {
-      row = { key: change.key, kind: undefined, sharedWrite: true, cells: new Map(), claims: new Map() };
+      row = { key: change.key, kind: undefined, sharedWrite: true, cells: [], claims: [] };
       this.#rows.set(text, row);
     }
     change.apply(row);
@@ -71,25 +73,8 @@ export class RowBuffer {
   /** The rows in the form the store takes, one by one. */
   *writes(): Generator<RowWrite> {
     this.table.requireSchema(this.#schema);
-    const { schema, rows } = this.table;
-    const isUnsigned = (columnId: number): boolean =>
-      schema.columns[rows.positionOfColumn(columnId)]?.physical === "uint64";
-    for (const row of this.#rows.values()) {
-      yield {
-        key: row.key,
-        claims: [...row.claims].map(([mode, mask]) => ({ mode, mask })),
-        version:
-          row.kind === undefined
-            ? undefined
-            : {
-                kind: row.kind,
-                sharedWrite: row.sharedWrite,
-                cells: [...row.cells.values()].map((cell) => ({
-                  ...cell,
-                  isUnsigned: isUnsigned(cell.columnId),
-                })),
-              },
-      };
+    for (const [name, { key, kind, sharedWrite, cells, claims }] of this.#rows) {
+      yield { key, name, claims, version: kind === undefined ? undefined : { kind, sharedWrite, cells } };
     }
   }
 }
@@ -113,7 +98,7 @@ export class RowChanges {
   write(row: readonly (RowValue | undefined)[], options: WriteOptions): RowChange {
     const key = this.#rows.encodeKey(row.slice(0, this.#keyCount).map((value) => value ?? null));
     const isWhole = !options.update && !options.aggregate;
-    const cells: VersionCell[] = [];
+    const cells: InputCell[] = [];
     const { columns } = this.#table.schema;
     let mask = options.update ? 0 : this.#rows.lockGroups.all;
     for (let position = this.#keyCount; position < columns.length; position++) {
@@ -129,23 +114,27 @@ export class RowChanges {
       mask |= this.#rows.lockGroups.ofColumn(position);
       // A whole row is null where it says nothing, and null adds nothing.
       if (value !== null || !(isWhole || isIncrement)) {
-        cells.push({ columnId: this.#rows.columnIdOf(position), value, aggregate: isIncrement });
+        cells.push({
+          columnId: this.#rows.columnIdOf(position),
+          value,
+          aggregate: isIncrement,
+          isUnsigned: columns[position]?.physical === "uint64",
+        });
       }
     }
+    const claim: Claim = { mode: options.lockMode, mask: mask === 0 ? mainGroup : mask };
     return {
       key,
       apply: (buffered) => {
         if (isWhole || buffered.kind === "delete") {
           buffered.kind = "write";
-          buffered.cells = new Map();
+          buffered.cells = [];
         } else {
           buffered.kind ??= "update";
         }
-        for (const cell of cells) {
-          this.#setCell(buffered, cell);
-        }
+        buffered.cells = this.#merged(buffered, cells);
         buffered.sharedWrite &&= options.lockMode === "shared_write";
-        claim(buffered, options.lockMode, mask === 0 ? mainGroup : mask);
+        addClaim(buffered, claim);
       },
     };
   }
@@ -156,9 +145,9 @@ export class RowChanges {
       key: this.#rows.encodeKey(keyValues),
       apply: (buffered) => {
         buffered.kind = "delete";
-        buffered.cells = new Map();
+        buffered.cells = [];
         buffered.sharedWrite = false;
-        claim(buffered, "exclusive", all);
+        addClaim(buffered, { mode: "exclusive", mask: all });
       },
     };
   }
@@ -168,7 +157,7 @@ export class RowChanges {
     const mask = this.#maskOf(groups);
     return {
       key: this.#rows.encodeKey(keyValues),
-      apply: (buffered) => claim(buffered, mode, mask),
+      apply: (buffered) => addClaim(buffered, { mode, mask }),
     };
   }
 
@@ -184,25 +173,39 @@ export class RowChanges {
     return mask;
   }
 
-  #setCell(row: BufferedRow, cell: VersionCell): void {
-    const before = row.cells.get(cell.columnId);
+  /** The cells of a row with those of a later change. */
+  #merged(row: BufferedRow, later: readonly InputCell[]): readonly InputCell[] {
+    if (row.cells.length === 0) {
+      // A whole row starts from nothing, so there is nothing below to fold into.
+      return row.kind === "write" && later.some((cell) => cell.aggregate)
+        ? later.map((cell) => ({ ...cell, aggregate: false }))
+        : later;
+    }
+    const cells = new Map(row.cells.map((cell) => [cell.columnId, cell]));
+    for (const cell of later) {
+      const before = cells.get(cell.columnId);
+      cells.set(cell.columnId, this.#mergedCell(before, cell, row.kind));
+    }
+    return [...cells.values()];
+  }
+
+  #mergedCell(before: InputCell | undefined, cell: InputCell, kind: VersionKind | undefined): InputCell {
     if (!cell.aggregate) {
-      row.cells.set(cell.columnId, cell);
-      return;
+      return cell;
+    }
+    if (before === undefined) {
+      return { ...cell, aggregate: kind === "update" };
     }
     const column = this.#table.schema.columns[this.#rows.positionOfColumn(cell.columnId)];
-    if (before === undefined) {
-      // A whole row starts from nothing, so there is nothing below to fold into.
-      row.cells.set(cell.columnId, { ...cell, aggregate: row.kind === "update" });
-      return;
-    }
-    row.cells.set(cell.columnId, {
-      ...before,
-      value: aggregate(column?.aggregate ?? "", before.value, cell.value, column?.physical ?? "any"),
-    });
+    const { aggregate: name = "", physical = "any" } = column ?? {};
+    return { ...before, value: aggregate(name, before.value, cell.value, physical) };
   }
 }
 
-function claim(row: BufferedRow, mode: LockMode, mask: number): void {
-  row.claims.set(mode, (row.claims.get(mode) ?? 0) | mask);
+function addClaim(row: BufferedRow, claim: Claim): void {
+  const known = row.claims.find(({ mode }) => mode === claim.mode);
+  row.claims =
+    known === undefined
+      ? [...row.claims, claim]
+      : row.claims.map((other) => (other === known ? { ...claim, mask: known.mask | claim.mask } : other));
 }
