@@ -2,7 +2,7 @@
  * The tables of the cluster: finding them, their life cycle, and the background work on their rows.
  */
 import { type Timer, toYtError, YtError } from "@qyt/base";
-import { type RowValue, timestampFromMs } from "@qyt/schema";
+import { keyRangeFrom, keyRangeTo, type RowValue, timestampFromMs } from "@qyt/schema";
 import { parseRichPath, type RichPath } from "@qyt/yson";
 import { type Cell, WriteBatch } from "../../cell/index.ts";
 import type { Cypress, Node, NodeType, View } from "../../cypress/index.ts";
@@ -37,7 +37,7 @@ export interface Table {
 
 /** How often flushes, retention and compaction are looked at, in milliseconds. */
 const maintenancePeriodMs = 1_000;
-const scanBatchRows = 500;
+const scanBatchRows = 200;
 
 export class TableManager {
   readonly environment: TableEnvironment;
@@ -139,14 +139,16 @@ export class TableManager {
     return new DynamicTableHandle(this.environment, () => this.cypress.view(), table.id, table.path);
   }
 
-  /** All rows of a sorted table, newest versions, in batches in key order. */
-  async *scanSorted(table: DynamicTable): AsyncIterable<RowValue[][]> {
+  /** Rows of a sorted table whose key begins with the prefix, newest versions, in batches in key order. */
+  async *scanSorted(table: DynamicTable, keyPrefix: readonly RowValue[] = []): AsyncIterable<RowValue[][]> {
+    const { keyTypes } = table.rows;
+    const to = keyPrefix.length === 0 ? undefined : keyRangeTo(keyPrefix, keyTypes);
     const timestamp = this.#visibleTimestamp();
     const letGo = this.#transactions?.hold(timestamp);
     try {
-      let from: Buffer | undefined = Buffer.alloc(0);
+      let from: Buffer | undefined = keyRangeFrom(keyPrefix, keyTypes);
       while (from !== undefined) {
-        const { rows, next }: ScannedRows = table.rows.scan(from, undefined, timestamp, scanBatchRows);
+        const { rows, next }: ScannedRows = table.rows.scan(from, to, timestamp, scanBatchRows);
         yield rows;
         from = next;
         if (next !== undefined) {
@@ -333,6 +335,6 @@ export class TableManager {
 /** Versions younger than this stay, so that reads at a recent timestamp find them. */
 const recentMs = 60_000;
 /** About 2 ms of reading, then others have a turn. */
-const compactedRecordsPerTurn = 500;
+const compactedRecordsPerTurn = 200;
 /** How much time of each round goes to one table, in milliseconds. */
 const compactionRoundMs = 100;
