@@ -2,8 +2,9 @@
  * The real side of one history: two queues of its own on a shared cluster. Every method does what the
  * model's method of the same name says, and fails when the answer is another one.
  */
-import { bare, defined, isMap, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { bare, defined, isMap, mapOf, Uint64, type YsonMap, type YsonValue } from "@qyt/base";
 import { toYson, writeYsonList } from "@qyt/yson";
+import { agreeing, compareMeta, field, learn, pulled, rowsBody } from "./answers.ts";
 import type { Answer, Parameters } from "./door.ts";
 import {
   type AdvanceRequest,
@@ -12,7 +13,6 @@ import {
   consumerNames,
   hasSystemColumns,
   type LifecycleCommand,
-  type OffsetMeta,
   type Place,
   type PullAnswer,
   type PullRequest,
@@ -453,67 +453,3 @@ export class World {
 }
 
 export const sessionNames = ["a", "b"] as const;
-
-function compareMeta(value: YsonValue, expected: OffsetMeta | null): void {
-  if (expected === null) {
-    expectSame(value, null);
-    return;
-  }
-  expectSame(field(value, "cumulative_data_weight"), expected.weightBefore);
-  const timestamp = field(value, "offset_timestamp");
-  if (expected.commitAt === null) {
-    expectSame(timestamp, null);
-  } else {
-    learn(expected.commitAt, timestamp, true);
-  }
-}
-
-/** All rows of a commit have its timestamp. */
-function learn(commit: Commit, value: YsonValue, isTold: boolean): void {
-  if (!isTold) {
-    expectSame(value, null);
-    return;
-  }
-  expectSame(value instanceof Uint64, true);
-  const timestamp = value instanceof Uint64 ? value.value : undefined;
-  commit.timestamp ??= timestamp;
-  expectSame(timestamp, commit.timestamp);
-}
-
-const pulledColumns = ["$tablet_index", "$row_index", "data", "$cumulative_data_weight"];
-
-function pulled(row: YsonValue): YsonValue[] {
-  return pulledColumns.map((name) => field(row, name));
-}
-
-function rowsBody(rows: readonly RowToWrite[], numbers?: readonly bigint[]): Buffer {
-  return writeYsonList(
-    rows.map(({ partition, data }, index) =>
-      mapOf({ $tablet_index: BigInt(partition), $sequence_number: numbers?.[index], data }),
-    ),
-    "binary",
-  );
-}
-
-function field(value: YsonValue, name: string): YsonValue {
-  const map = bare(value);
-  return isMap(map) ? bare(map.get(name) ?? null) : null;
-}
-
-/** The answer, where the model has one too; nothing where both refuse. */
-async function agreeing(work: Promise<Answer>, expected: Refusal | undefined): Promise<Answer | undefined> {
-  let answer: Answer;
-  try {
-    answer = await work;
-  } catch (thrown) {
-    const codes = codesOf(thrown);
-    if (expected?.codes.some((code) => codes.includes(code)) !== true) {
-      throw thrown;
-    }
-    return undefined;
-  }
-  if (expected !== undefined) {
-    throw new YtError(`An error with code ${expected.codes.join(" or ")} was expected`);
-  }
-  return answer;
-}
