@@ -33,6 +33,8 @@ export interface Command<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly access: string;
   /** One sentence for the command reference. */
   readonly summary: string;
+  /** False: a repeat with the same mutation id runs again, because its parts remember for themselves. */
+  readonly isRemembered?: boolean;
   readonly parameters: Shape;
   execute(context: CommandContext, parameters: z.output<z.ZodObject<Shape>>): Promise<CommandResponse>;
 }
@@ -108,6 +110,7 @@ export interface RegisteredCommand {
   readonly versions: readonly ApiVersion[];
   readonly access: string;
   readonly summary: string;
+  readonly isRemembered: boolean;
   readonly parameters: z.ZodRawShape;
   descriptor(version: ApiVersion): CommandDescriptor;
   run(services: Services, request: CommandRequest): Promise<CommandResponse>;
@@ -142,6 +145,7 @@ export function defineCommand<Shape extends z.ZodRawShape>(
     versions,
     access: declaration.access,
     summary: declaration.summary,
+    isRemembered: declaration.isRemembered ?? true,
     parameters: declaration.parameters,
     descriptor(version) {
       const descriptor = descriptors.get(version);

@@ -52,7 +52,8 @@ export class CommandDriver implements Driver {
     }
     const descriptor = command.descriptor(request.apiVersion);
     const mutationId = bare(request.parameters.get("mutation_id") ?? null);
-    if (!descriptor.isVolatile || descriptor.isHeavy || typeof mutationId !== "string") {
+    const isRemembered = descriptor.isVolatile && !descriptor.isHeavy && command.isRemembered;
+    if (!isRemembered || typeof mutationId !== "string") {
       return command.run(this.#services, request);
     }
     return this.#once(`${request.user}/${command.name}/${mutationId}`, () =>

@@ -19,6 +19,7 @@ const executeBatch = defineCommand({
   isHeavy: false,
   access: "that of each sub-request",
   summary: "Runs many commands in one request.",
+  isRemembered: false,
   parameters: {
     requests: parameter.list(parameter.map),
     concurrency: withDefault(parameter.int64, maxConcurrency),
