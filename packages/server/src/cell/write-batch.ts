@@ -1,6 +1,6 @@
 /**
  * A write batch: puts and removals that become durable together or not at all. It owns its buffers, so
- * that a caller may reuse what he gave, and leaves room before each value for the record's checksum.
+ * that a caller may reuse what he gave, and puts the record's checksum in front of each value.
  *
  * Its encoding (version 1, all integers big-endian) is deterministic, so that a batch can be logged,
  * shipped and replayed; the embedded store applies it without encoding it:
@@ -11,7 +11,7 @@
 import { crc32 } from "node:zlib";
 import { limits, YtError } from "@qyt/base";
 
-/** Bytes that `seal` puts in front of each value. */
+/** Bytes of checksum in front of each value. */
 export const checksumBytes = 4;
 
 const formatVersion = 1;
@@ -28,7 +28,7 @@ export interface BatchEntry {
 
 /** Key and value in one piece, views made when someone asks. */
 class OwnedEntry implements BatchEntry {
-  /** Key · room for the checksum · value. */
+  /** Key · checksum · value. */
   readonly #bytes: Buffer;
   readonly #keyLength: number;
   /** Where the value begins: 0 for a removal. */
@@ -52,10 +52,9 @@ class OwnedEntry implements BatchEntry {
     return this.#keyLength + (this.#valueStart === 0 ? 0 : this.#bytes.length - this.#valueStart);
   }
 
+  /** The value is the record from now on: its checksum is part of it. */
   seal(): void {
     if (this.#valueStart > this.#keyLength) {
-      const checksum = recordChecksum(this.key, this.#bytes.subarray(this.#valueStart));
-      this.#bytes.writeUInt32BE(checksum, this.#keyLength);
       this.#valueStart = this.#keyLength;
     }
   }
@@ -82,6 +81,8 @@ export class WriteBatch {
     const bytes = this.#allocate(valueStart + value.length);
     bytes.set(key, 0);
     bytes.set(value, valueStart);
+    // Here and not in `seal`, so that a large batch that is made in turns does not stall at its commit.
+    bytes.writeUInt32BE(recordChecksum(key, value), key.length);
     this.#set(key, new OwnedEntry(bytes, key.length, valueStart));
   }
 
@@ -116,7 +117,7 @@ export class WriteBatch {
   }
 
   /**
-   * Makes every value the record that the store keeps, with its checksum in front, in place. The batch
+   * Makes every value the record that the store keeps, with its checksum in front. The batch
    * takes no more entries and answers no `find`.
    */
   seal(): this {

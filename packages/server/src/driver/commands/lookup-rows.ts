@@ -69,7 +69,7 @@ interface Lookup {
 }
 
 /** So many rows take a few milliseconds. */
-const rowsPerTurn = 500;
+const rowsPerTurn = 100;
 
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

@@ -9,7 +9,7 @@ import { firstRowKey, rowKeyAfter, type ScannedRows } from "../sorted/index.ts";
 import type { DynamicTableHandle } from "./dynamic-table-handle.ts";
 import { outputColumns, rowValues } from "./slice-writer.ts";
 
-const maxRowsPerBatch = 500;
+const maxRowsPerBatch = 200;
 
 /** Gives other requests a turn. */
 function turn(): Promise<void> {
