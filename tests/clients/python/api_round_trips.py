@@ -8,18 +8,7 @@ import time
 import yt.wrapper as yt
 from yt.wrapper.errors import YtHttpResponseError, YtResponseError
 
-try:
-    import yt_yson_bindings  # noqa: F401
-
-    HAS_BINDINGS = True
-except ImportError:
-    HAS_BINDINGS = False
-
-# Without the bindings the library has rows in JSON only.
-ROWS = None if HAS_BINDINGS else yt.JsonFormat()
-
-# In JSON a `$` at the start of a name is doubled (it marks attributes), and the library leaves it so.
-DOLLAR = "$" if HAS_BINDINGS else "$$"
+from common import DOLLAR, ROWS, equal, rows
 
 
 class Warnings(logging.Handler):
@@ -35,14 +24,6 @@ class Warnings(logging.Handler):
 
 warnings = Warnings()
 logging.getLogger("Yt").addHandler(warnings)
-
-
-def equal(actual, expected):
-    assert actual == expected, "got {!r}, not {!r}".format(actual, expected)
-
-
-def rows(iterator):
-    return [dict(row) for row in iterator]
 
 
 def wait_for(condition):
