@@ -49,8 +49,14 @@ export interface DynamicTable {
 
   /** Rows of a sorted table. @throws AssertionError for an ordered one */
   readonly rows: SortedRows;
-  /** @throws YtError 1702 when the tablet of the key does not take writes (or reads) */
-  requireWritableKey(key: Buffer): void;
+  /**
+   * Gives the id of the tablet of the key.
+   * @throws YtError 1702 when it does not take writes
+   */
+  requireWritableKey(key: Buffer): string;
+  /** While the layout is the same. @throws YtError 1702 when one of them does not take writes any more */
+  requireWritableTablets(tabletIds: ReadonlySet<string>): void;
+  /** @throws YtError 1702 when the tablet of the key does not take reads */
   requireReadableKey(key: Buffer): void;
   tabletIdOf(key: Buffer): string;
   /** From cells in the order of the write schema to all columns: computed key columns are evaluated. */

@@ -351,3 +351,21 @@ test("a format may change only while nothing is unflushed", async () => {
   const formats = [...tablet.read(0)].map((slice) => slice.format.hasTimestamp);
   expect(formats).toEqual([false, true]);
 });
+
+test("nothing follows the removal of a tablet, unless it comes to nothing", async () => {
+  const tablet = await fixture.createTablet();
+  await fixture.append(tablet, ["a", "b"]);
+  const removal = tablet.prepareDestroy(new WriteBatch());
+  const changes: readonly (() => unknown)[] = [
+    () => tablet.prepareTrim(new WriteBatch(), 1),
+    () => tablet.prepareFlush(new WriteBatch()),
+    () => tablet.prepareDropUnflushed(new WriteBatch()),
+    () => tablet.prepareDestroy(new WriteBatch()),
+  ];
+  for (const change of changes) {
+    expect(change).toThrow(expect.objectContaining({ code: 1702 }));
+  }
+  removal.onFailed();
+  await fixture.trim(tablet, 1);
+  expect(tablet.visible.trimmedRowCount).toBe(1);
+});

@@ -38,6 +38,7 @@ import {
   checkTabletState,
   decodeTabletState,
   dynamicRowCount,
+  earlierOf,
   emptyDynamicStore,
   encodeTabletState,
   laterOf,
@@ -60,6 +61,9 @@ export class OrderedTablet {
   #visible: TabletState;
   #pending: TabletState;
   #barrier = 0n;
+  readonly #visibleTimestamp: (() => bigint) | undefined;
+  /** The change in flight that ends the tablet: nothing follows it. */
+  #isEnding = false;
   /** The sum over the chunks, for the list it was made of. */
   #weighed: { readonly sealed: TabletState["sealed"]; readonly weight: number } = { sealed: [], weight: 0 };
   /** This tablet's share of the flush splay, drawn anew for each store. */
@@ -73,6 +77,7 @@ export class OrderedTablet {
     this.#chunks = chunks;
     this.#stateKey = tabletStateKey(options.tabletId);
     this.#smallBlocks = options.merger === undefined ? undefined : new SmallBlockTracker(options.merger);
+    this.#visibleTimestamp = options.visibleTimestamp;
     this.#format = options.format;
     this.#visible = state;
     this.#pending = state;
@@ -164,7 +169,7 @@ export class OrderedTablet {
     selection: readonly number[] | Uint32Array | undefined,
     timestamp: bigint,
   ): PreparedAppend {
-    const state = this.#pending;
+    const state = this.#changeable();
     const { dynamic } = state;
     const rowCount = selection?.length ?? rows.rowCount;
     const firstRowIndex = state.totalRowCount;
@@ -222,7 +227,7 @@ export class OrderedTablet {
    * @throws YtError 1 when the tablet has fewer rows
    */
   prepareTrim(batch: WriteBatch, count: number): Prepared {
-    const state = this.#pending;
+    const state = this.#changeable();
     if (count > state.totalRowCount) {
       throw new YtError(
         `Cannot trim tablet ${this.tabletId} at row ${count} since it only has ${state.totalRowCount} row(s)`,
@@ -248,7 +253,7 @@ export class OrderedTablet {
 
   /** Seals the dynamic store into a chunk, by its records only, and opens a new one. */
   prepareFlush(batch: WriteBatch): PreparedFlush {
-    const state = this.#pending;
+    const state = this.#changeable();
     const { dynamic } = state;
     const rowCount = dynamicRowCount(state);
     const flushedRowCount = state.totalRowCount;
@@ -289,7 +294,7 @@ export class OrderedTablet {
 
   /** Loses the rows that are in no chunk, as a forced unmount does. */
   prepareDropUnflushed(batch: WriteBatch): Prepared {
-    const state = this.#pending;
+    const state = this.#changeable();
     const { dynamic } = state;
     if (dynamicRowCount(state) === 0) {
       return nothingPrepared;
@@ -306,21 +311,27 @@ export class OrderedTablet {
     return combinePrepared([change, removal]);
   }
 
-  /** The tablet goes, with the chunks that no other list names. */
+  /** The tablet goes, with the chunks that no other list names. No change may follow. */
   prepareDestroy(batch: WriteBatch): Prepared {
-    const state = this.#pending;
+    const state = this.#changeable();
     const parts = [dropStoreRefs(batch, this.#chunks, this.tabletId, state.sealed)];
     if (dynamicRowCount(state) > 0) {
       parts.push(this.#chunks.condemn(batch, state.dynamic.storeId));
     }
     batch.remove(this.#stateKey);
-    parts.push({ onDurable: () => this.close(), onFailed: () => undefined });
+    this.#isEnding = true;
+    parts.push({
+      onDurable: () => this.close(),
+      onFailed: () => {
+        this.#isEnding = false;
+      },
+    });
     return combinePrepared(parts);
   }
 
   /** Writes the next state of the tablet; used by changes that concern several tablets. */
   prepareState(batch: WriteBatch, next: TabletState): Prepared {
-    const previous = this.#pending;
+    const previous = this.#changeable();
     this.#pending = next;
     batch.put(this.#stateKey, encodeTabletState(next));
     return {
@@ -333,6 +344,17 @@ export class OrderedTablet {
         this.#pending = previous;
       },
     };
+  }
+
+  /** @throws YtError 1702 when the tablet is being removed: its rows are released once already */
+  #changeable(): TabletState {
+    if (this.#isEnding) {
+      throw new YtError(`Tablet ${this.tabletId} is being removed`, {
+        code: "TabletNotMounted",
+        attributes: { tablet_id: this.tabletId, is_tablet_unmounted: true },
+      });
+    }
+    return this.#pending;
   }
 
   /** Whether the dynamic store should be flushed now. */
@@ -392,8 +414,9 @@ export class OrderedTablet {
   info(): TabletInfo {
     const { totalRowCount, trimmedRowCount, lastWriteTimestamp } = this.#visible;
     // All that is in flight has its timestamp already, and whatever follows gets a larger one than this.
-    const barrier = this.#pending === this.#visible ? this.#cell.nextTimestamp() : lastWriteTimestamp;
-    this.#barrier = laterOf(barrier, this.#barrier);
+    const present = this.#pending === this.#visible ? this.#cell.nextTimestamp() : lastWriteTimestamp;
+    const visible = this.#visibleTimestamp?.() ?? present;
+    this.#barrier = laterOf(earlierOf(visible, present), this.#barrier);
     return { totalRowCount, trimmedRowCount, lastWriteTimestamp, barrierTimestamp: this.#barrier };
   }
 

@@ -60,6 +60,14 @@ export function laterOf(left: bigint, right: bigint): bigint {
   return right;
 }
 
+/** The smaller of two timestamps. */
+export function earlierOf(left: bigint, right: bigint): bigint {
+  if (left < right) {
+    return left;
+  }
+  return right;
+}
+
 /** Rows of the dynamic store. */
 export function dynamicRowCount(state: TabletState): number {
   return state.totalRowCount - state.dynamic.firstRowIndex;

@@ -11,6 +11,11 @@ export interface TabletOptions {
   readonly format: RowFormat;
   /** Merges small blocks in the background; without it they stay as they are. */
   readonly merger?: BlockMerger;
+  /**
+   * The newest timestamp up to which all commits of the cluster are visible: a commit may have a timestamp
+   * before this tablet hears of it. Default: no commit is made in turns.
+   */
+  readonly visibleTimestamp?: () => bigint;
 }
 
 export interface NewTablet extends TabletOptions {

@@ -201,10 +201,18 @@ export class DynamicTableHandle implements DynamicTable {
     return this.#environment.sortedRows(this.node, () => this.path);
   }
 
-  requireWritableKey(key: Buffer): void {
+  requireWritableKey(key: Buffer): string {
     const record = this.tabletOfKey(key);
-    if (record.state !== "mounted") {
+    if (!this.#takesRows(record)) {
       throw this.#notMounted(record);
+    }
+    return record.id;
+  }
+
+  requireWritableTablets(tabletIds: ReadonlySet<string>): void {
+    const leaving = this.state.tablets.find(({ id }) => tabletIds.has(id) && this.#environment.isLeaving(id));
+    if (leaving !== undefined) {
+      throw this.#notMounted(leaving);
     }
   }
 

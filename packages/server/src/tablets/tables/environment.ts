@@ -16,6 +16,8 @@ export class TableEnvironment {
   /** Id of the one tablet cell, and this node's address, as clients are shown them. */
   tabletCellId = "0-0-0-0";
   nodeAddress = "localhost";
+  /** Nothing that is not visible has this timestamp or a smaller one. */
+  visibleTimestamp: () => bigint;
   /** Ordered tablets by id: open from creation to removal, whatever their mount state. */
   readonly orderedTablets = new Map<string, OrderedTablet>();
   /** Tablets that a mutation in flight unmounts, freezes or removes. */
@@ -29,6 +31,7 @@ export class TableEnvironment {
     this.cell = cell;
     this.chunks = chunks;
     this.merger = merger;
+    this.visibleTimestamp = () => cell.lastTimestamp;
   }
 
   orderedTablet(id: string): OrderedTablet {

@@ -132,11 +132,11 @@ function flushOrDrop(
   tablet: TabletRecord,
   command: LifecycleCommand,
 ): void {
+  environment.stopWrites(draft, tablet.id);
   if (!isOrderedDynamic(state)) {
     return;
   }
   const ordered = environment.orderedTablet(tablet.id);
-  environment.stopWrites(draft, tablet.id);
   attach(
     draft,
     command === "force_unmount"

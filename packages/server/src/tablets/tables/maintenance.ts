@@ -1,47 +1,45 @@
 /** Background work on an ordered table: flushing dynamic stores and trimming by age. */
-import { WriteBatch } from "../../cell/index.ts";
 import type { Node } from "../../cypress/index.ts";
-import type { Prepared } from "../chunks/prepared.ts";
+import { commitPrepared } from "../chunks/commit-prepared.ts";
+import type { OrderedTablet } from "../ordered/index.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { flushSettings, ttlSettings } from "./settings.ts";
-import type { TableState } from "./table-state.ts";
+import { isOrderedDynamic, type TableState } from "./table-state.ts";
 
-/** Flushes and trims the table's mounted tablets where their settings ask for it. */
-export async function maintainTablet(
+/**
+ * Flushes and trims the table's mounted tablets where their settings ask for it.
+ * @param present the table as it is now: it may change, or go, between two tablets
+ */
+export async function maintainTablets(
   environment: TableEnvironment,
-  node: Node<TableState>,
+  present: () => Node<TableState> | undefined,
   nowMs: number,
 ): Promise<void> {
-  const flush = flushSettings(node.attributes, node.state);
-  const ttl = ttlSettings(node.attributes, node.state);
-  for (const record of node.state.tablets) {
-    const tablet = environment.orderedTablets.get(record.id);
-    if (tablet === undefined || record.state !== "mounted" || environment.isLeaving(record.id)) {
+  for (const { id } of present()?.state.tablets ?? []) {
+    const node = present();
+    const tablet = node === undefined ? undefined : mountedTablet(environment, node.state, id);
+    if (node === undefined || tablet === undefined) {
       continue;
     }
-    const batch = new WriteBatch();
-    const prepared: Prepared[] = [];
-    if (tablet.needFlush(flush, nowMs)) {
-      prepared.push(tablet.prepareFlush(batch));
-    }
-    const trimTo = tablet.planTtlTrim(ttl, nowMs);
-    if (trimTo > tablet.pending.trimmedRowCount) {
-      prepared.push(tablet.prepareTrim(batch, trimTo));
-    }
-    if (batch.entryCount > 0) {
-      await environment.cell.commit({
-        batch,
-        onDurable: () => {
-          for (const part of prepared) {
-            part.onDurable();
-          }
-        },
-        onFailed: () => {
-          for (const part of prepared.toReversed()) {
-            part.onFailed();
-          }
-        },
-      });
-    }
+    await commitPrepared(environment.cell, (batch, prepared) => {
+      if (tablet.needFlush(flushSettings(node.attributes, node.state), nowMs)) {
+        prepared.push(tablet.prepareFlush(batch));
+      }
+      const trimTo = tablet.planTtlTrim(ttlSettings(node.attributes, node.state), nowMs);
+      if (trimTo > tablet.pending.trimmedRowCount) {
+        prepared.push(tablet.prepareTrim(batch, trimTo));
+      }
+    });
   }
+}
+
+function mountedTablet(
+  environment: TableEnvironment,
+  state: TableState,
+  tabletId: string,
+): OrderedTablet | undefined {
+  const record = state.tablets.find(({ id }) => id === tabletId);
+  return isOrderedDynamic(state) && record?.state === "mounted" && !environment.isLeaving(tabletId)
+    ? environment.orderedTablets.get(tabletId)
+    : undefined;
 }

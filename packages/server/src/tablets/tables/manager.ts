@@ -7,6 +7,7 @@ import { parseRichPath, type RichPath } from "@qyt/yson";
 import { type Cell, WriteBatch } from "../../cell/index.ts";
 import type { Cypress, Node, NodeType, View } from "../../cypress/index.ts";
 import { ChunkManager } from "../chunks/chunk-manager.ts";
+import { commitPrepared } from "../chunks/commit-prepared.ts";
 import type { DynamicTable } from "../dynamic-table.ts";
 import { createFileType } from "../files/index.ts";
 import { BlockMerger, OrderedTablet } from "../ordered/index.ts";
@@ -16,7 +17,7 @@ import { type AlterOptions, alterTable } from "./alter.ts";
 import { DynamicTableHandle } from "./dynamic-table-handle.ts";
 import { TableEnvironment } from "./environment.ts";
 import { changeTabletStates, type LifecycleCommand, type TabletRange } from "./lifecycle.ts";
-import { maintainTablet } from "./maintenance.ts";
+import { maintainTablets } from "./maintenance.ts";
 import { choosePivots, type ReshardOptions, reshardTable } from "./reshard.ts";
 import { rowFormatOf } from "./row-format.ts";
 import { isOrderedDynamic, isSortedDynamic, type TableState } from "./table-state.ts";
@@ -68,6 +69,7 @@ export class TableManager {
     this.#cypress = cypress;
     this.#transactions = transactions;
     this.environment.nodeAddress = options.nodeAddress;
+    this.environment.visibleTimestamp = () => transactions.visibleTimestamp;
     const view = cypress.view();
     const cells = view.findNode("//sys/tablet_cells");
     for (const [, id] of cells === undefined ? [] : view.children(cells.id)) {
@@ -224,15 +226,9 @@ export class TableManager {
     const tablet = table.writableTablet(tabletIndex);
     const wanted =
       trimmedRowCount > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(trimmedRowCount);
-    const batch = new WriteBatch();
-    const prepared = tablet.prepareTrim(batch, wanted);
-    if (batch.entryCount > 0) {
-      await this.environment.cell.commit({
-        batch,
-        onDurable: () => prepared.onDurable(),
-        onFailed: () => prepared.onFailed(),
-      });
-    }
+    await commitPrepared(this.environment.cell, (batch, prepared) => {
+      prepared.push(tablet.prepareTrim(batch, wanted));
+    });
   }
 
   async #change(
@@ -261,6 +257,7 @@ export class TableManager {
       tableId: node.id,
       format: rowFormatOf(node.state.schema),
       merger: this.environment.merger,
+      visibleTimestamp: () => this.environment.visibleTimestamp(),
     });
     this.environment.orderedTablets.set(tabletId, tablet);
   }
@@ -286,7 +283,9 @@ export class TableManager {
       const table = node as Node<TableState>;
       try {
         if (isOrderedDynamic(table.state)) {
-          await maintainTablet(this.environment, table, nowMs);
+          const present = (): Node<TableState> | undefined =>
+            this.cypress.view().node(table.id) as Node<TableState> | undefined;
+          await maintainTablets(this.environment, present, nowMs);
         } else if (isSortedDynamic(table.state)) {
           await this.#compact(table);
         }
@@ -310,7 +309,7 @@ export class TableManager {
       );
       const batch = new WriteBatch();
       const recent = timestampFromMs(cell.clock.now() - recentMs);
-      isDone = rows.compact(batch, horizon < recent ? horizon : recent, compactedRecordsPerTurn);
+      isDone = rows.compact(batch, earlierOf(horizon, recent), compactedRecordsPerTurn);
       if (batch.entryCount > 0) {
         try {
           await cell.commit({ batch });
@@ -338,3 +337,10 @@ const recentMs = 60_000;
 const compactedRecordsPerTurn = 200;
 /** How much time of each round goes to one table, in milliseconds. */
 const compactionRoundMs = 100;
+
+function earlierOf(a: bigint, b: bigint): bigint {
+  if (b < a) {
+    return b;
+  }
+  return a;
+}

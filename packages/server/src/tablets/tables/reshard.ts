@@ -43,7 +43,9 @@ export async function choosePivots(
   if (!isSortedDynamic(state) || options.uniform === true || tabletCount === undefined || tabletCount < 2) {
     return undefined;
   }
+  checkTabletCount(tabletCount);
   const { first, last } = resolveRange(state, options);
+  requireUnmounted(state, first, last);
   const rows = environment.sortedRows(node, () => path);
   const span = {
     lower: state.tablets[first]?.pivotKey ?? Buffer.alloc(0),
@@ -71,15 +73,7 @@ export function reshardTable(
     throw new YtError('Must specify either "pivot_keys" or "tablet_count"');
   }
   const { first, last } = resolveRange(state, options);
-  for (let index = first; index <= last; index++) {
-    const tablet = state.tablets[index];
-    if (tablet !== undefined && tablet.state !== "unmounted") {
-      throw new YtError(`Cannot reshard table since tablet ${tablet.id} is not unmounted`, {
-        code: "InvalidTabletState",
-        attributes: { tablet_id: tablet.id, state: tablet.state },
-      });
-    }
-  }
+  requireUnmounted(state, first, last);
   const replacement = isSortedDynamic(state)
     ? reshardSorted(draft, state, first, last, options, chosen)
     : reshardOrdered(environment, draft, node, first, last, options);
@@ -87,6 +81,17 @@ export function reshardTable(
   checkTabletCount(tablets.length);
   const next = { ...state, tablets };
   draft.update(node.id, { state: isSortedDynamic(state) ? next : withNewLayout(draft, next) });
+}
+
+/** @throws YtError 1706 when one of the tablets is mounted or frozen */
+function requireUnmounted(state: TableState, first: number, last: number): void {
+  const mounted = state.tablets.slice(first, last + 1).find((tablet) => tablet.state !== "unmounted");
+  if (mounted !== undefined) {
+    throw new YtError(`Cannot reshard table since tablet ${mounted.id} is not unmounted`, {
+      code: "InvalidTabletState",
+      attributes: { tablet_id: mounted.id, state: mounted.state },
+    });
+  }
 }
 
 function reshardOrdered(

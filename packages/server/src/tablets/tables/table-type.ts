@@ -55,6 +55,9 @@ function dropRows(environment: TableEnvironment, draft: Draft, node: Node<TableS
   if (isSortedDynamic(state) && state.rowsId !== undefined) {
     const { rowsId } = state;
     const { from, to } = prefixRange(rowsPrefix(rowsId));
+    for (const { id } of state.tablets) {
+      environment.stopWrites(draft, id);
+    }
     environment.cell.scheduleRangeRemoval(draft.batch, from, to);
     draft.onDurable(() => environment.forgetSortedRows(rowsId));
   }

@@ -24,6 +24,7 @@ export function createOrderedTablet(
     ...options,
     format: rowFormatOf(state.schema),
     merger: environment.merger,
+    visibleTimestamp: () => environment.visibleTimestamp(),
   });
   environment.orderedTablets.set(options.tabletId, tablet);
   attach(draft, {

@@ -216,10 +216,11 @@ export class TabletTransaction {
   /** Pauses after every `rowsPerTurn` rows. */
   *#prepare({ timestamp, batch, prepared }: Commit): Generator<void, void, void> {
     const sessions: { readonly session: WriteSession; readonly writes: readonly RowWrite[] }[] = [];
-    const layouts = new Map<DynamicTable, unknown>();
+    const checked = new Map<DynamicTable, { readonly layout: unknown; readonly tabletIds: Set<string> }>();
     for (const buffer of this.#rowBuffers.values()) {
       const { table } = buffer;
-      layouts.set(table, table.layout);
+      const tabletIds = new Set<string>();
+      checked.set(table, { layout: table.layout, tabletIds });
       const session = table.rows.openWrites({
         transactionId: this.id,
         // A transaction that reads nothing stands wholly at its commit.
@@ -230,7 +231,7 @@ export class TabletTransaction {
       });
       for (const writes of slices(buffer.writes())) {
         for (const { key } of writes) {
-          table.requireWritableKey(key);
+          tabletIds.add(table.requireWritableKey(key));
         }
         session.check(writes);
         sessions.push({ session, writes });
@@ -244,13 +245,14 @@ export class TabletTransaction {
       session.put(batch, writes);
       yield;
     }
-    for (const [table, layout] of layouts) {
+    for (const [table, { layout, tabletIds }] of checked) {
       if (table.layout !== layout) {
         throw new YtError(`Tablets of table ${table.path} have changed while the transaction was committed`, {
           code: "TabletNotMounted",
           attributes: { table_path: table.path },
         });
       }
+      table.requireWritableTablets(tabletIds);
     }
     for (const buffer of this.#orderedBuffers.values()) {
       buffer.prepare(batch, timestamp, prepared);
@@ -419,7 +421,7 @@ function insertions(table: DynamicTable, rows: EncodedRows, options: InsertOptio
 }
 
 /** So many rows take a few milliseconds. */
-const rowsPerTurn = 500;
+const rowsPerTurn = 100;
 
 function* slices<T>(items: Iterable<T>): Generator<T[]> {
   let slice: T[] = [];

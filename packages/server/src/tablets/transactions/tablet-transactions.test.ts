@@ -331,3 +331,16 @@ function schemaColumns(table: DynamicTableHandle) {
       ]),
   );
 }
+
+it("the barrier of a tablet stays below a commit that has its timestamp and is not prepared there yet", async () => {
+  const transaction = engine.begin({ isBlind: true });
+  const many = Array.from({ length: 2_000 }, (_, k) => `{k=${k};v=a}`).join(";");
+  engine.insert(transaction, rows, many);
+  engine.insert(transaction, queue, "{v=a}");
+  const commit = transaction.commit();
+  await new Promise((resolve) => setImmediate(resolve));
+  const { barrierTimestamp } = queue.readableTablet(0).info();
+  expect(queueLength()).toBe(0);
+  expect(await commit).toBeGreaterThan(barrierTimestamp);
+  expect(queueLength()).toBe(1);
+});
