@@ -197,6 +197,9 @@ async function push(
 ): Promise<void> {
   model.lastPushes.set(sessionKey(request.queue, request.session), request);
   await world.push(used, request, model.push(used, request), model.layouts[request.queue]);
+  if (used !== undefined && !model.transactions.has(used)) {
+    await world.findEnded(used);
+  }
 }
 
 const pushRows = command(

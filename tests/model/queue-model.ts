@@ -414,6 +414,10 @@ export class QueueModel {
       const rows = request.rows.slice(skipped);
       const refusal = rows.length === 0 ? undefined : this.#append(transaction, { queue, rows, layout });
       if (refusal !== undefined) {
+        // A write that was begun and failed ends the caller's transaction; a push that is no good does not.
+        if (slot !== undefined) {
+          this.transactions.delete(slot);
+        }
         return refusal;
       }
       const reached = numbers.findLast((number) => number > last) ?? last;

@@ -135,13 +135,17 @@ export class World {
   }
 
   async restart(): Promise<void> {
-    const lost = [...this.#transactions.values()];
-    this.#transactions.clear();
     await this.#cluster.restart();
-    for (const id of lost) {
-      const ping = this.#call("ping_transaction", { transaction_id: id });
-      await agreeing(ping, new Refusal("NoSuchTransaction"));
+    for (const slot of [...this.#transactions.keys()]) {
+      await this.findEnded(slot);
     }
+  }
+
+  /** The transaction ended without being asked to. */
+  async findEnded(slot: number): Promise<void> {
+    const parameters = this.#slot(slot);
+    this.#transactions.delete(slot);
+    await agreeing(this.#call("ping_transaction", parameters), new Refusal("NoSuchTransaction"));
   }
 
   // Rows
