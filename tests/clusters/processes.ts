@@ -38,15 +38,24 @@ export class ClusterProcess {
 
   /** From now on connections to it come about, and nobody answers. */
   freeze(): void {
-    process.kill(this.#program?.pid ?? 0, "SIGSTOP");
+    this.#signal("SIGSTOP");
     this.#isFrozen = true;
   }
 
   thaw(): void {
     if (this.#isFrozen) {
-      process.kill(this.#program?.pid ?? 0, "SIGCONT");
+      this.#signal("SIGCONT");
       this.#isFrozen = false;
     }
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    const pid = this.#program?.pid ?? 0;
+    // 0 would mean this process and all of its group.
+    if (pid === 0) {
+      throw new Error(`Cluster ${this.name} does not run`);
+    }
+    process.kill(pid, signal);
   }
 
   async close(): Promise<void> {
