@@ -1,15 +1,26 @@
 /** The growing index of a batch of encoded rows: ends, weights and, where rows have them, system values. */
 import { EncodedRows, noTabletIndex } from "./encoded-rows.ts";
 
-const initialRows = 64;
+const minRows = 64;
+const maxInitialRows = 16 * 1024;
+/** A guess at the input of one row, so that the index of a large batch is made once. */
+const usualRowBytes = 64;
 
 export class RowBatch {
   rowCount = 0;
-  #ends = new Uint32Array(initialRows);
-  #weights = new Uint32Array(initialRows);
+  readonly #initialRows: number;
+  #ends: Uint32Array;
+  #weights: Uint32Array;
   #tabletIndexes: Int32Array | undefined;
   #sequenceNumbers: BigInt64Array | undefined;
   #hasSequenceNumber: Uint8Array | undefined;
+
+  /** @param expectedBytes how much input is to be expected */
+  constructor(expectedBytes = 0) {
+    this.#initialRows = Math.min(maxInitialRows, Math.max(minRows, Math.ceil(expectedBytes / usualRowBytes)));
+    this.#ends = new Uint32Array(this.#initialRows);
+    this.#weights = new Uint32Array(this.#initialRows);
+  }
 
   /** Adds a row that ends at `end` in the bytes of the batch. */
   add(end: number, weight: number, tabletIndex: number): void {
@@ -52,8 +63,8 @@ export class RowBatch {
           }),
     });
     this.rowCount = 0;
-    this.#ends = new Uint32Array(initialRows);
-    this.#weights = new Uint32Array(initialRows);
+    this.#ends = new Uint32Array(this.#initialRows);
+    this.#weights = new Uint32Array(this.#initialRows);
     this.#tabletIndexes = undefined;
     this.#sequenceNumbers = undefined;
     this.#hasSequenceNumber = undefined;

@@ -50,7 +50,7 @@ export class SchemaRowSink implements RowSink {
   readonly #maxString: number;
   readonly #filler: number;
 
-  readonly #batch = new RowBatch();
+  readonly #batch: RowBatch;
 
   // The row.
   #rowStart = 0;
@@ -83,6 +83,7 @@ export class SchemaRowSink implements RowSink {
     this.#cellCount = plan.cells.length;
     this.#maxString = options.limits.maxStringValueBytes;
     this.#filler = options.keepAbsent ? cellKind.absent : cellKind.null;
+    this.#batch = new RowBatch(expectedBytes);
     this.output = new RowOutput(expectedBytes);
     const count = plan.columns.length;
     this.#order = new Int32Array(count + 1);

@@ -17,8 +17,10 @@ export const checksumBytes = 4;
 const formatVersion = 1;
 const headerBytes = 13;
 const removalMark = 0xffff_ffff;
-const maxSharedBytes = 512;
-const slabBytes = 16 * 1024;
+/** The first slab comes from Node's own pool, as most batches hold a row or two; each next one is larger. */
+const firstSlabBytes = 512;
+const secondSlabBytes = 16 * 1024;
+const maxSlabBytes = 256 * 1024;
 
 export interface BatchEntry {
   readonly key: Buffer;
@@ -205,13 +207,14 @@ export class WriteBatch {
 
   /** Small entries share slabs: LMDB asks for the address of each buffer's memory once. */
   #allocate(length: number): Buffer {
-    if (length > maxSharedBytes) {
-      return Buffer.allocUnsafeSlow(length);
-    }
     let slab = this.#slab;
     if (slab === undefined || this.#slabUsed + length > slab.length) {
-      // The first one comes from Node's own pool, as most batches hold a row or two.
-      slab = slab === undefined ? Buffer.allocUnsafe(maxSharedBytes) : Buffer.allocUnsafeSlow(slabBytes);
+      // Few large slabs instead of one for each block: the garbage collector pays for every one.
+      const next = slab === undefined ? firstSlabBytes : Math.min(maxSlabBytes, 4 * slab.length);
+      slab =
+        next <= firstSlabBytes && length <= firstSlabBytes
+          ? Buffer.allocUnsafe(firstSlabBytes)
+          : Buffer.allocUnsafeSlow(Math.max(length, next, secondSlabBytes));
       this.#slab = slab;
       this.#slabUsed = 0;
     }

@@ -15,8 +15,8 @@ export interface AdmissionLimits {
 }
 
 export const defaultAdmissionLimits: AdmissionLimits = {
-  maxConcurrentRequests: 1024,
-  maxConcurrentRequestsPerUser: 1024,
+  maxConcurrentRequests: 4096,
+  maxConcurrentRequestsPerUser: 4096,
   maxBufferedBodyBytes: 1024 * 1024 * 1024,
 };
 
