@@ -11,6 +11,8 @@ export function releasing(
     if (!isReleased) {
       isReleased = true;
       signal.removeEventListener("abort", releaseOnce);
+      // Ends where it stands, and lets go of what its loops hold.
+      void rows.return().catch(() => undefined);
       release();
     }
   };

@@ -289,6 +289,22 @@ describe("concatenate", () => {
     expect((await failure(join(["//tmp/y", "//tmp/x"], "//tmp/z"))).code).toBe(301);
     expect(await fixture.column('//tmp/z["b"]')).toBe('"b","b"');
   });
+
+  test("the destination may be a source: its chunks stay", async () => {
+    for (const [name, rows] of [
+      ["x", "{a=1}"],
+      ["y", "{a=2}"],
+    ] as const) {
+      await fixture.create(`//tmp/${name}`);
+      await fixture.write(`//tmp/${name}`, rows);
+    }
+    await join(["//tmp/x", "//tmp/y", "//tmp/x"], "//tmp/x");
+    expect(await fixture.column("//tmp/x")).toBe("1,2,1");
+    fixture = await fixture.reopen();
+    expect(await fixture.column("//tmp/x")).toBe("1,2,1");
+    await fixture.cypress.remove(root, { path: "//tmp/x", recursive: false, force: false });
+    expect(await fixture.column("//tmp/y")).toBe("2");
+  });
 });
 
 test("the weight of single columns, of rows with a schema and without", async () => {

@@ -157,13 +157,12 @@ export function replaceRows<State extends ListedRows>(
   added: NewChunks | undefined,
 ): State {
   const holder = holderOf(draft, node);
+  // The new list first: it may name chunks that are in no other list than the old one.
+  const chunkListId = added === undefined ? undefined : newList(environment, draft, added);
   if (holder === node.state.rowsHolder) {
     releaseRows(environment, draft, node.state);
   }
-  return withRows(next, {
-    chunkListId: added === undefined ? undefined : newList(environment, draft, added),
-    rowsHolder: holder,
-  });
+  return withRows(next, { chunkListId, rowsHolder: holder });
 }
 
 /** The state after an append. */
