@@ -9,7 +9,7 @@ import type { Cypress, Node, NodeType, View } from "../../cypress/index.ts";
 import { ChunkManager } from "../chunks/chunk-manager.ts";
 import { commitPrepared } from "../chunks/commit-prepared.ts";
 import type { DynamicTable } from "../dynamic-table.ts";
-import { createFileType } from "../files/index.ts";
+import { createFileType } from "../files/file-type.ts";
 import { BlockMerger, OrderedTablet } from "../ordered/index.ts";
 import type { ScannedRows } from "../sorted/index.ts";
 import type { TabletTransactions } from "../transactions/index.ts";
