@@ -128,7 +128,7 @@ export const dataErrorDescriptions: DescriptionTable = {
   },
   NoSuchTablet: {
     meaning: "The table has no tablet (partition) with this number.",
-    cause: "A `partition_index` or `$tablet_index` that is too large; the table was resharded.",
+    cause: "A `partition_index` that is too large; the table was resharded.",
     remedy: "Look at `@tablet_count`.",
   },
   TabletNotMounted: {
