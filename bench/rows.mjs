@@ -1,4 +1,5 @@
-// The rows of all benchmarks: 100 bytes of YSON text each, every one different from every other. A body is
+// The rows of all benchmarks: 100 bytes of YSON text each, in the queue of the Queue API documentation
+// (`data` and the two system columns), every one different from every other. A body is
 // laid out once per client; before each request those digits in it that change are written anew, which
 // costs the load generator some 5 ns a row.
 
@@ -7,12 +8,12 @@ const idPlaceholder = "1".padEnd(idDigits, "0");
 
 /** Fields of the queue's schema, in YSON. System columns as in the documentation's listing. */
 export const queueSchema =
-  "<strict=%true>[{name=id;type=int64};{name=user;type=string};{name=data;type=string};" +
+  "<strict=%true>[{name=data;type=string};" +
   '{name="$timestamp";type=uint64};{name="$cumulative_data_weight";type=int64}]';
 
-const fixedText = `{id=${idPlaceholder};user=u${idPlaceholder};data="${idPlaceholder}`;
+const fixedText = `{data="${idPlaceholder}`;
 const tail = '"};';
-const filler = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const filler = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ".repeat(2);
 export const rowBytes = 100;
 const rowText = `${fixedText}${filler.slice(0, rowBytes - fixedText.length - tail.length)}${tail}`;
 const digitOffsets = [];
