@@ -2,7 +2,7 @@
  * What the rows of one sorted table have in common, by whatever schema they are seen: a transaction's
  * snapshot of the table may have an older one, and still meets the same locks.
  */
-import { YtError } from "@qyt/base";
+import { Uint64, YtError } from "@qyt/base";
 import { RowLocks } from "./row-locks.ts";
 import type { RowSweep } from "./row-sweep.ts";
 
@@ -20,13 +20,27 @@ export class RowState {
     this.#isGone = true;
   }
 
-  /** @throws YtError 500 when the rows are not all there any more */
-  requirePresent(path: () => string): void {
+  /** @throws YtError 500 when the rows go already, 1708 when versions of that time are gone */
+  requireReadable(timestamp: bigint, path: () => string): void {
     if (this.#isGone) {
       throw new YtError("The table has been removed: its rows cannot be read any more", {
         code: "ResolveError",
         attributes: { path: path() },
       });
+    }
+    const { retainedTimestamp } = this.sweep;
+    if (timestamp < retainedTimestamp) {
+      throw new YtError(
+        `Timestamp ${timestamp} is less than retained timestamp ${retainedTimestamp} of table ${path()}`,
+        {
+          code: "TabletSnapshotExpired",
+          attributes: {
+            path: path(),
+            timestamp: new Uint64(timestamp),
+            retained_timestamp: new Uint64(retainedTimestamp),
+          },
+        },
+      );
     }
   }
 }

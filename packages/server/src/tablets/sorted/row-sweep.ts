@@ -17,6 +17,8 @@ export interface SweepOptions {
   readonly cell: Cell;
   readonly prefix: Buffer;
   readonly range: KeyRange;
+  /** Reads at older timestamps may miss versions already. */
+  readonly retainedTimestamp: bigint;
 }
 
 /** The rows as the present schema shows them. */
@@ -37,6 +39,8 @@ interface SweptRow {
   fold: VersionFold | undefined;
   /** Everything older goes. */
   isCovered: boolean;
+  /** Timestamp of what covers it. */
+  coveredAt: bigint;
   /** A deletion that goes after all that it hides. */
   tombstone: StoredVersion | undefined;
   hasOlder: boolean;
@@ -50,9 +54,16 @@ export class RowSweep {
   #row: SweptRow | undefined;
   /** By which the versions of the row are folded. */
   #columns: StoredColumns | undefined;
+  #retainedTimestamp: bigint;
 
   constructor(options: SweepOptions) {
     this.#options = options;
+    this.#retainedTimestamp = options.retainedTimestamp;
+  }
+
+  /** Reads at this timestamp and later ones find every row as it was; earlier ones may not. */
+  get retainedTimestamp(): bigint {
+    return this.#retainedTimestamp;
   }
 
   /** A version was written: it may cover others, once the horizon has passed it. */
@@ -128,6 +139,7 @@ export class RowSweep {
   ): "jump" | undefined {
     const { version } = stored;
     if (row.isCovered) {
+      this.#retain(row.coveredAt);
       removeVersion(batch, stored);
       return undefined;
     }
@@ -144,6 +156,7 @@ export class RowSweep {
     row.hasOlder = true;
     if (version.kind === "delete" && row.chain.length === 0) {
       row.isCovered = true;
+      row.coveredAt = version.timestamp;
       row.tombstone = stored;
       return undefined;
     }
@@ -152,6 +165,7 @@ export class RowSweep {
     row.chain.push(stored);
     if (row.fold.isClosed) {
       row.isCovered = true;
+      row.coveredAt = version.timestamp;
       this.#fold(batch, row, true);
     } else if (row.chain.length >= maxFoldedVersions) {
       this.#fold(batch, row, false);
@@ -169,11 +183,19 @@ export class RowSweep {
     if (newest === undefined || fold === undefined || older.length === 0) {
       return;
     }
+    this.#retain(newest.version.timestamp);
     for (const stored of [newest, ...older]) {
       removeVersion(batch, stored);
     }
     const stamp = versionStamp(newest.version.timestamp);
     putVersion(batch, this.#options.prefix, row.key, stamp, fold.toVersion(isWhole));
+  }
+
+  /** What was there before the timestamp goes. */
+  #retain(timestamp: bigint): void {
+    if (timestamp > this.#retainedTimestamp) {
+      this.#retainedTimestamp = timestamp;
+    }
   }
 
   #endRow(batch: WriteBatch): void {
@@ -202,6 +224,7 @@ function newRow(key: Buffer): SweptRow {
     chain: [],
     fold: undefined,
     isCovered: false,
+    coveredAt: 0n,
     tombstone: undefined,
     hasOlder: false,
   };

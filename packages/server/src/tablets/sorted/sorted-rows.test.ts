@@ -1,5 +1,5 @@
 /** Rows of sorted tables: what is read at which time, aggregates, long rows, what compaction keeps. */
-import { YtError } from "@qyt/base";
+import { Uint64, YtError } from "@qyt/base";
 import { parseYson } from "@qyt/yson";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { WriteBatch } from "../../cell/index.ts";
@@ -321,5 +321,42 @@ describe("altered tables", () => {
     expect(engine.scan(table)).toEqual(["1:1:7:a"]);
     engine = await engine.reopen();
     expect(engine.scan(engine.table("//tmp/t"))).toEqual(["1:1:7:a"]);
+  });
+});
+
+describe("reads of a time whose versions are gone", () => {
+  it("are refused, those of the same time and later ones are not", async () => {
+    const first = await engine.write(table, "{k=1;v=a};{k=2;v=x}");
+    const second = await engine.write(table, "{k=1;v=b}");
+    await compact();
+    expect(engine.lookup(table, "{k=1}", second)).toEqual(["1:b:#"]);
+    const expired = expect.objectContaining({ code: 1708 });
+    expect(() => engine.lookup(table, "{k=1}", first)).toThrow(expired);
+    expect(() => engine.scan(table, first)).toThrow(expired);
+    const retained = new Uint64(second);
+    expect(await engine.cypress.get({ user: "root" }, { path: "//tmp/t/@retained_timestamp" })).toEqual(
+      retained,
+    );
+  });
+
+  it("go on while nothing was written over", async () => {
+    const first = await engine.write(table, "{k=1;v=a}");
+    await engine.write(table, "{k=2;v=x}");
+    await compact();
+    expect(engine.scan(table, first)).toEqual(["1:a:#"]);
+  });
+
+  it("are refused after a restart too, and in a copy", async () => {
+    const first = await engine.write(table, "{k=1;v=a}");
+    await engine.write(table, "{k=1;v=b}");
+    await compact();
+    await engine.unmount("//tmp/t");
+    await engine.cypress.copy({ user: "root" }, { sourcePath: "//tmp/t", destinationPath: "//tmp/c" });
+    const expired = expect.objectContaining({ code: 1708 });
+    expect(() => engine.scan(engine.table("//tmp/c"), first)).toThrow(expired);
+    engine.clock.setNow(engine.clock.now() + 120_000);
+    engine = await engine.reopen();
+    expect(() => engine.scan(engine.table("//tmp/t"), first)).toThrow(expired);
+    expect(engine.scan(engine.table("//tmp/t"))).toEqual(["1:b:#"]);
   });
 });

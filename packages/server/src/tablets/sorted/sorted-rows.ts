@@ -33,6 +33,8 @@ export interface SortedRowsOptions {
   readonly path: () => string;
   /** Of another view of the same rows. */
   readonly state?: RowState | undefined;
+  /** Versions that were covered before this time may be gone. Default: none is. */
+  readonly retainedTimestamp?: bigint;
 }
 
 export interface ScannedRows {
@@ -67,7 +69,14 @@ export class SortedRows implements StoredColumns {
     this.#columnOfPosition = options.schema.columns.map(({ name }) => options.valueColumns.indexOf(name));
     this.state =
       options.state ??
-      new RowState(new RowSweep({ cell: options.cell, prefix: this.#prefix, range: this.range }));
+      new RowState(
+        new RowSweep({
+          cell: options.cell,
+          prefix: this.#prefix,
+          range: this.range,
+          retainedTimestamp: options.retainedTimestamp ?? 0n,
+        }),
+      );
   }
 
   get locks(): RowLocks {
@@ -99,10 +108,11 @@ export class SortedRows implements StoredColumns {
 
   /**
    * The row as of `timestamp`, all columns in schema order; `undefined` when there is none.
-   * @throws YtError 500 when the table has been removed; so do the other reads
+   * @throws YtError 500 when the table has been removed, 1708 when versions of that time are gone; so do
+   * the other reads
    */
   lookup(key: Buffer, timestamp: bigint): RowValue[] | undefined {
-    this.#requirePresent();
+    this.state.requireReadable(timestamp, this.#path);
     const fold = new VersionFold(this);
     for (const { version } of this.#read(versionRange(this.#prefix, key, 0n, clamped(timestamp)))) {
       fold.add(version);
@@ -115,7 +125,7 @@ export class SortedRows implements StoredColumns {
 
   /** Versions up to `timestamp`, newest first: at most `limit`. */
   versions(key: Buffer, timestamp: bigint, limit: number): RowVersion[] {
-    this.#requirePresent();
+    this.state.requireReadable(timestamp, this.#path);
     const result: RowVersion[] = [];
     for (const { version } of this.#read(versionRange(this.#prefix, key, 0n, clamped(timestamp)))) {
       result.push(version);
@@ -131,7 +141,7 @@ export class SortedRows implements StoredColumns {
    * many versions stand between them.
    */
   scan(from: Buffer, to: Buffer | undefined, timestamp: bigint, limit: number): ScannedRows {
-    this.#requirePresent();
+    this.state.requireReadable(timestamp, this.#path);
     const upTo = clamped(timestamp);
     const end = to === undefined ? this.range.to : Buffer.concat([this.#prefix, to]);
     const rows: RowValue[][] = [];
@@ -213,10 +223,6 @@ export class SortedRows implements StoredColumns {
   /** The batch of the last `compact` was not committed. */
   compactionFailed(): void {
     this.state.sweep.startAnew();
-  }
-
-  #requirePresent(): void {
-    this.state.requirePresent(this.#path);
   }
 
   #read(range: KeyRange): Generator<StoredVersion> {

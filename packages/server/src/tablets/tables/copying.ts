@@ -85,6 +85,7 @@ function copySortedRows(
     draft.update(source.id, { state: withoutRows });
     return rowsId;
   }
+  environment.addSortedRows(targetId, rowsId);
   const prefix = rowsPrefix(rowsId);
   const target = rowsPrefix(targetId);
   const { from, to } = prefixRange(prefix);

@@ -59,6 +59,9 @@ export function createState(environment: TableEnvironment, draft: Draft, input: 
     valueColumns: schema.columns.slice(schema.keyColumnCount).map(({ name }) => name),
     ...(isSorted ? { rowsId: input.id } : {}),
   };
+  if (isSorted) {
+    environment.addSortedRows(input.id);
+  }
   const presets = readPresets(isSorted, pivots.length, tabletCount, {
     trimmedRowCounts,
     cumulativeDataWeights,

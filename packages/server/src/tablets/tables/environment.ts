@@ -1,13 +1,18 @@
 /** What the table type needs of the engine below, shared by all tables of the cluster. */
 import { assert } from "@qyt/base";
+import { timestampFromMs } from "@qyt/schema";
 import type { Cell } from "../../cell/index.ts";
 import type { Draft, Node } from "../../cypress/index.ts";
 import type { ChunkManager } from "../chunks/chunk-manager.ts";
 import type { Prepared } from "../chunks/prepared.ts";
 import { StaticChunkList } from "../chunks/static-chunk-list.ts";
 import type { BlockMerger, OrderedTablet } from "../ordered/index.ts";
+import { earlierOf } from "../ordered/tablet-state.ts";
 import { SortedRows } from "../sorted/index.ts";
 import type { TableState } from "./table-state.ts";
+
+/** Versions of sorted rows younger than this stay, so that reads at a recent timestamp find them. */
+export const recentVersionsMs = 60_000;
 
 export class TableEnvironment {
   readonly cell: Cell;
@@ -26,12 +31,18 @@ export class TableEnvironment {
   readonly #sortedRows = new Map<string, SortedRows>();
   /** Rows ids of sorted tables that were removed: a transaction's snapshot may still name them. */
   readonly #removedRows = new Set<string>();
+  /** By rows id, where it is known better than `#retainedAtStart`. */
+  readonly #retainedBefore = new Map<string, bigint>();
+  /** What compaction has left was not written down: it goes up to this time at most. */
+  readonly #retainedAtStart: bigint;
 
   constructor(cell: Cell, chunks: ChunkManager, merger: BlockMerger) {
     this.cell = cell;
     this.chunks = chunks;
     this.merger = merger;
     this.visibleTimestamp = () => cell.lastTimestamp;
+    const recent = timestampFromMs(Math.max(0, cell.clock.now() - recentVersionsMs));
+    this.#retainedAtStart = earlierOf(recent, cell.lastTimestamp);
   }
 
   orderedTablet(id: string): OrderedTablet {
@@ -88,6 +99,7 @@ export class TableEnvironment {
       valueColumns,
       path,
       state: known?.state,
+      retainedTimestamp: this.retainedTimestamp(rowsId),
     });
     if (this.#removedRows.has(rowsId)) {
       rows.state.end();
@@ -97,11 +109,26 @@ export class TableEnvironment {
     return rows;
   }
 
+  /** Reads of the sorted rows at an earlier time are refused: compaction may have joined versions. */
+  retainedTimestamp(rowsId: string): bigint {
+    return (
+      this.#sortedRows.get(rowsId)?.state.sweep.retainedTimestamp ??
+      this.#retainedBefore.get(rowsId) ??
+      this.#retainedAtStart
+    );
+  }
+
+  /** New sorted rows: none, or those of another table, which lack what it lacks. */
+  addSortedRows(rowsId: string, copiedFrom?: string): void {
+    this.#retainedBefore.set(rowsId, copiedFrom === undefined ? 0n : this.retainedTimestamp(copiedFrom));
+  }
+
   /** The table is removed: reads of its rows fail from now on. */
   forgetSortedRows(rowsId: string): void {
     this.#removedRows.add(rowsId);
     this.#sortedRows.get(rowsId)?.state.end();
     this.#sortedRows.delete(rowsId);
+    this.#retainedBefore.delete(rowsId);
   }
 }
 

@@ -15,7 +15,7 @@ import type { ScannedRows } from "../sorted/index.ts";
 import type { TabletTransactions } from "../transactions/index.ts";
 import { type AlterOptions, alterTable } from "./alter.ts";
 import { DynamicTableHandle } from "./dynamic-table-handle.ts";
-import { TableEnvironment } from "./environment.ts";
+import { recentVersionsMs, TableEnvironment } from "./environment.ts";
 import { changeTabletStates, type LifecycleCommand, type TabletRange } from "./lifecycle.ts";
 import { maintainTablets } from "./maintenance.ts";
 import { choosePivots, type ReshardOptions, reshardTable } from "./reshard.ts";
@@ -308,7 +308,7 @@ export class TableManager {
         this.cypress.view().pathOf(present),
       );
       const batch = new WriteBatch();
-      const recent = timestampFromMs(cell.clock.now() - recentMs);
+      const recent = timestampFromMs(cell.clock.now() - recentVersionsMs);
       isDone = rows.compact(batch, earlierOf(horizon, recent), compactedRecordsPerTurn);
       if (batch.entryCount > 0) {
         try {
@@ -331,8 +331,6 @@ export class TableManager {
   }
 }
 
-/** Versions younger than this stay, so that reads at a recent timestamp find them. */
-const recentMs = 60_000;
 /** About 2 ms of reading, then others have a turn. */
 const compactedRecordsPerTurn = 200;
 /** How much time of each round goes to one table, in milliseconds. */

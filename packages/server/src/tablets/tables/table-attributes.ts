@@ -53,7 +53,10 @@ export function tableAttributes(environment: TableEnvironment): ReadonlyMap<stri
   for (const name of ["compression_statistics", "erasure_statistics", "optimize_for_statistics"]) {
     add(name, () => mapOf({}), opaque);
   }
-  add("retained_timestamp", () => new Uint64(0n));
+  add(
+    "retained_timestamp",
+    ({ rowsId }) => new Uint64(rowsId === undefined ? 0n : environment.retainedTimestamp(rowsId)),
+  );
   add("unflushed_timestamp", () => new Uint64(environment.cell.lastTimestamp));
 
   add("tablet_state", (state) => tabletState(state));
