@@ -86,16 +86,17 @@ describe("background work", () => {
     await engine.write(table, '{"$tablet_index"=0;a=one};{"$tablet_index"=1;a=two}');
     const second = table.writableTablet(1);
     vi.spyOn(second, "planTtlTrim").mockReturnValue(1);
-    engine.store.hold();
-    const work = maintainTablets(engine.tables.environment, node("//tmp/q"), soon());
-    const unmount = engine.tables.unmount(
-      root,
-      { path: "//tmp/q", attributes: emptyMap },
-      { firstTabletIndex: 1, lastTabletIndex: 1 },
-    );
-    await settle();
-    engine.store.release();
-    await Promise.all([work, unmount]);
+    const { cell } = engine;
+    const commit = cell.commit.bind(cell);
+    vi.spyOn(cell, "commit").mockImplementationOnce(async (mutation) => {
+      await commit(mutation);
+      await engine.tables.unmount(
+        root,
+        { path: "//tmp/q", attributes: emptyMap },
+        { firstTabletIndex: 1, lastTabletIndex: 1 },
+      );
+    });
+    await maintainTablets(engine.tables.environment, node("//tmp/q"), soon());
     expect(second.visible.trimmedRowCount).toBe(0);
   });
 });
