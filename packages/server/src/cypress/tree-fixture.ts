@@ -9,6 +9,8 @@ export const root: RequestContext = { user: "root" };
 /** A clock that a test moves. */
 export interface MovableClock extends Clock {
   advance(ms: number): Promise<void>;
+  /** Moves the time of day without running timers. */
+  setNow(unixMs: number): void;
 }
 
 export interface World {
