@@ -157,6 +157,14 @@ describe("qyt up refuses in one sentence, with exit code 1", () => {
     expect(outcome).toMatchObject({ code: 1, stdout: "" });
     expect(outcome.stderr).toMatch(/^qyt: Cluster a cannot start: .*\n$/);
   });
+
+  it("a data directory where none can be made", async () => {
+    // Where there is no /proc the root of the file system is asked for a name that it cannot have.
+    const directory = process.platform === "linux" ? "/proc/qyt/data" : join(folder.path, "\0");
+    const outcome = await qyt(["up", "--data-dir", directory, "--cluster", anyPort]);
+    expect(outcome).toMatchObject({ code: 1, stdout: "" });
+    expect(outcome.stderr).toMatch(/^qyt: .*\n$/);
+  });
 });
 
 /** A request whose body has not come to its end. */

@@ -7,7 +7,7 @@
 import { mkdir, realpath, stat, unlink } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { platform, tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, resolve as resolvePath } from "node:path";
 import { YtError } from "@qyt/base";
 
 export interface DirectoryLock {
@@ -19,13 +19,47 @@ export interface DirectoryLock {
  * @throws YtError 1 when another process, or this one, has it open
  */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
-  await mkdir(directory, { recursive: true });
+  await makeDirectory(resolvePath(directory));
   const { dev, ino } = await stat(await realpath(directory), { bigint: true });
   const name = `qyt-${dev.toString(16)}-${ino.toString(16)}`;
   const server = await lock(addressOf(name), directory);
   return {
     release: () => new Promise((resolve) => server.close(() => resolve())),
   };
+}
+
+/**
+ * Makes a directory with those above it. Not by the recursive `mkdir` of Node 20, which never ends where the
+ * file system answers ENOENT to the making itself, as /proc does.
+ * @throws YtError 1 when it cannot be made
+ */
+async function makeDirectory(directory: string): Promise<void> {
+  try {
+    await mkdir(directory);
+  } catch (thrown) {
+    const code = errorCode(thrown);
+    if (code === "EEXIST" && (await stat(directory)).isDirectory()) {
+      return;
+    }
+    const parent = dirname(directory);
+    if (code !== "ENOENT" || parent === directory || (await exists(parent))) {
+      throw new YtError(`Cannot make data directory "${directory}": choose one that can be written`, {
+        cause: thrown,
+        inner: [new YtError(thrown instanceof Error ? thrown.message : String(thrown))],
+      });
+    }
+    await makeDirectory(parent);
+    await makeDirectory(directory);
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function addressOf(name: string): string {
