@@ -3,7 +3,8 @@
 // laid out once per client; before each request those digits in it that change are written anew, which
 // costs the load generator some 5 ns a row.
 
-const idDigits = 12;
+/** Every row begins with a number of so many digits. */
+export const idDigits = 12;
 const idPlaceholder = "1".padEnd(idDigits, "0");
 
 /** Fields of the queue's schema, in YSON. System columns as in the documentation's listing. */
@@ -20,6 +21,9 @@ const digitOffsets = [];
 for (let at = rowText.indexOf(idPlaceholder); at >= 0; at = rowText.indexOf(idPlaceholder, at + 1)) {
   digitOffsets.push(at);
 }
+
+/** Where the number begins in the text of a row. */
+export const idOffset = rowText.indexOf(idPlaceholder);
 
 const rowDigits = 3;
 const requestDigits = idDigits - 1 - rowDigits;

@@ -1,6 +1,6 @@
 // From write to read: rows written one by one at a steady rate, and a reader that asks for what is new as
 // soon as it has its last answer.
-import { RowBody } from "../rows.mjs";
+import { idDigits, idOffset, RowBody } from "../rows.mjs";
 import { Connection } from "./connection.mjs";
 import { latencies } from "./measure.mjs";
 
@@ -71,7 +71,7 @@ export async function writeToRead(job, signal) {
       continue;
     }
     for (const line of bytes.toString("latin1").trimEnd().split("\n")) {
-      const { id } = JSON.parse(line);
+      const id = Number(JSON.parse(line).data.slice(0, idDigits));
       const at = sentAt.get(id);
       sentAt.delete(id);
       ++offset;
@@ -95,5 +95,5 @@ export async function writeToRead(job, signal) {
 }
 
 function idOf(body) {
-  return Number(body.toString("latin1", 4, 16));
+  return Number(body.toString("latin1", idOffset, idOffset + idDigits));
 }

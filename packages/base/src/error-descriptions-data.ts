@@ -163,7 +163,8 @@ export const dataErrorDescriptions: DescriptionTable = {
   },
   TableMustBeSorted: {
     meaning: "The command works on sorted tables only.",
-    cause: "`lookup_rows`, `delete_rows` or `lock_rows` of a queue.",
+    cause:
+      "Rows of a queue were to be changed by key. The commands themselves answer code 1, `Table … is not sorted`.",
     remedy: "Read a queue with `pull_queue`, shorten it with `trim_rows`.",
   },
   TooManyRowsInTransaction: {

@@ -307,7 +307,9 @@ function join(chunks: readonly Buffer[], size: number): Buffer {
 }
 
 function tooLarge(limit: number): YtError {
-  return new YtError("Request body is too large", { attributes: { limit: BigInt(limit) } });
+  return new YtError(`Request body is too large, limit ${limit} bytes`, {
+    attributes: { limit: BigInt(limit) },
+  });
 }
 
 function tornOff(): YtError {

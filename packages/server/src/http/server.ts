@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { type Clock, limits, toYtError, type YsonValue } from "@qyt/base";
+import { type Clock, limits, toYtError, type YsonValue, YtError } from "@qyt/base";
 import type { Logger } from "pino";
 import type { Driver } from "../driver/command.ts";
 import { Admission, type AdmissionLimits, defaultAdmissionLimits } from "./admission.ts";
@@ -147,12 +147,25 @@ function ignore(): void {}
 
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once("error", reject);
+    const onError = (error: Error): void => reject(listenError(error, host, port));
+    server.once("error", onError);
     server.listen(port, host === "" ? undefined : host, () => {
-      server.off("error", reject);
+      server.off("error", onError);
       resolve();
     });
   });
+}
+
+/** What the user can do about an address that cannot be had. */
+function listenError(error: Error, host: string, port: number): Error {
+  if (!("code" in error) || error.code !== "EADDRINUSE") {
+    return error;
+  }
+  const address = formatAddress(host, port);
+  return new YtError(
+    `Address ${address} is already in use: stop the program that listens there, or choose another port, as in --cluster NAME=${host}:PORT`,
+    { cause: error, attributes: { address } },
+  );
 }
 
 function portOf(server: Server): number {

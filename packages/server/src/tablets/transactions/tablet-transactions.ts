@@ -143,7 +143,7 @@ export class TabletTransactions {
       throw new YtError(
         this.isTabletTransactionId(id)
           ? `Sticky transaction ${id} is not found, this usually means that you use tablet transactions and send them to different proxies, or that its lease has expired`
-          : `No such transaction ${id}`,
+          : `No such transaction ${id}: rows are changed only in tablet transactions (start_transaction with type=tablet)`,
         { code: "NoSuchTransaction", attributes: { transaction_id: id } },
       );
     }
