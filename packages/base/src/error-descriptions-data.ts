@@ -161,6 +161,11 @@ export const dataErrorDescriptions: DescriptionTable = {
     cause: "A generated query.",
     remedy: "Use `in (…)` in the place of many `or`.",
   },
+  TabletSnapshotExpired: {
+    meaning: "The rows as of this timestamp are not kept any more.",
+    cause: "A read of a sorted table at a timestamp older than its `@retained_timestamp`.",
+    remedy: "Read without a timestamp, or at one not below `@retained_timestamp`.",
+  },
   TableMustBeSorted: {
     meaning: "The command works on sorted tables only.",
     cause:
