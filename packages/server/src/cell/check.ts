@@ -2,7 +2,7 @@
  * Walks all records of a store and verifies their checksums. `qyt check` runs it in a process of its own,
  * as damage in LMDB's own pages can kill the process that reads them.
  */
-import { toYtError, type YtError } from "@qyt/base";
+import { toYtError, turn, type YtError } from "@qyt/base";
 import { keyAfter } from "./keyspace.ts";
 import { isRecordIntact } from "./records.ts";
 import type { Store } from "./store.ts";
@@ -57,7 +57,7 @@ export async function checkStore(store: Store, options: CheckOptions = {}): Prom
       }
       recordCount += inSlice;
       isDone = inSlice < sliceRecords;
-      await (options.onProgress?.(recordCount) ?? new Promise((resolve) => setImmediate(resolve)));
+      await (options.onProgress?.(recordCount) ?? turn());
     }
   } catch (thrown) {
     error = toYtError(thrown);

@@ -1,5 +1,5 @@
 /** Reads the rows of a request's body. */
-import { limits } from "@qyt/base";
+import { limits, turn } from "@qyt/base";
 import { createRowReader, type EncodedRows, type RowReaderOptions, type TableSchema } from "@qyt/schema";
 import type { CommandContext } from "./define.ts";
 
@@ -24,7 +24,7 @@ export async function readRows(
   }
   for (let start = 0; start < body.length; start += pieceBytes) {
     reader.feed(body.subarray(start, start + pieceBytes));
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await turn();
   }
   return reader.finish();
 }

@@ -1,5 +1,5 @@
 /** Rows of sorted tables by key. Specified in: yt/yt/client/driver/table_commands.cpp. */
-import { Attributed, mapOf, Uint64, type YsonValue, YtError } from "@qyt/base";
+import { Attributed, mapOf, turn, Uint64, type YsonValue, YtError } from "@qyt/base";
 import { createRowWriter, type EncodedRows } from "@qyt/schema";
 import { writeYsonList } from "@qyt/yson";
 import type { DynamicTable, RowVersion } from "../../tablets/index.ts";
@@ -70,10 +70,6 @@ interface Lookup {
 
 /** So many rows take a few milliseconds. */
 const rowsPerTurn = 100;
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
 
 /** Before the first row is sent, so that a bad key or an unmounted tablet is an ordinary error. */
 async function encodedKeys(table: DynamicTable, keys: EncodedRows): Promise<Buffer[]> {

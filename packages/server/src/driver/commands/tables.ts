@@ -1,7 +1,7 @@
 /** Life cycle and shape of dynamic tables. Specified in: yt/yt/client/driver/table_commands.cpp. */
 import { mapOf, Uint64, YtError } from "@qyt/base";
 import type { TabletRange } from "../../tablets/index.ts";
-import { type CommandContext, defineCommand, structured } from "../define.ts";
+import { type CommandContext, defineCommand, type RegisteredCommand, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
 
@@ -65,41 +65,32 @@ const unmountTable = defineCommand({
   },
 });
 
-const remountTable = defineCommand({
-  ...writing,
-  name: "remount_table",
-  access: "mount on the table",
-  summary: "Makes mounted tablets take over changed settings.",
-  parameters: rangeParameters,
-  async execute(context, parameters) {
-    await context.services.tables.remount(tableContext(context), parameters.path, rangeOf(parameters));
-    return context.nothing();
-  },
-});
+/** A command that says nothing but which tablets it is for. */
+function rangeCommand(
+  name: string,
+  summary: string,
+  act: "remount" | "freeze" | "unfreeze",
+): RegisteredCommand {
+  return defineCommand({
+    ...writing,
+    name,
+    access: "mount on the table",
+    summary,
+    parameters: rangeParameters,
+    async execute(context, parameters) {
+      await context.services.tables[act](tableContext(context), parameters.path, rangeOf(parameters));
+      return context.nothing();
+    },
+  });
+}
 
-const freezeTable = defineCommand({
-  ...writing,
-  name: "freeze_table",
-  access: "mount on the table",
-  summary: "Flushes tablets and lets them be read only.",
-  parameters: rangeParameters,
-  async execute(context, parameters) {
-    await context.services.tables.freeze(tableContext(context), parameters.path, rangeOf(parameters));
-    return context.nothing();
-  },
-});
-
-const unfreezeTable = defineCommand({
-  ...writing,
-  name: "unfreeze_table",
-  access: "mount on the table",
-  summary: "Lets frozen tablets take writes again.",
-  parameters: rangeParameters,
-  async execute(context, parameters) {
-    await context.services.tables.unfreeze(tableContext(context), parameters.path, rangeOf(parameters));
-    return context.nothing();
-  },
-});
+const remountTable = rangeCommand(
+  "remount_table",
+  "Makes mounted tablets take over changed settings.",
+  "remount",
+);
+const freezeTable = rangeCommand("freeze_table", "Flushes tablets and lets them be read only.", "freeze");
+const unfreezeTable = rangeCommand("unfreeze_table", "Lets frozen tablets take writes again.", "unfreeze");
 
 const reshardTable = defineCommand({
   ...writing,

@@ -4,7 +4,7 @@
  * Specified in: yt/yt/client/driver/file_commands.cpp.
  */
 import { createHash } from "node:crypto";
-import { YtError } from "@qyt/base";
+import { turn, YtError } from "@qyt/base";
 import { EncodedRows, skipCell } from "@qyt/schema";
 import { ByteWriter, type RichPath } from "@qyt/yson";
 import { type Node, type RequestContext, revisionOf } from "../../cypress/index.ts";
@@ -12,7 +12,6 @@ import { type RowFormat, type RowSlice, StaticChunkWriter, type StoreRef } from 
 import { readStore } from "../chunks/store-reader.ts";
 import { releasing } from "../static/releasing.ts";
 import { appendRows, replaceRows, staticChunks } from "../static/table-rows.ts";
-import { turn } from "../static/turn.ts";
 import { isAppend } from "../static/write-plan.ts";
 import { attach } from "../tables/environment.ts";
 import type { TableContext, TableManager } from "../tables/manager.ts";

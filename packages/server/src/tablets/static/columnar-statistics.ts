@@ -3,7 +3,7 @@
  * in the chunks, so the rows are read.
  * Specified in: yt/yt/client/driver/table_commands.cpp (TGetTableColumnarStatisticsCommand).
  */
-import { bare, isList, isMap, mapOf, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { bare, isList, isMap, mapOf, turn, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { cellWeight, schemalessRowToYson, skipCell, systemColumns, valueWeight } from "@qyt/schema";
 import { type RichPath, writeYson } from "@qyt/yson";
 import type { RowSlice } from "../chunks/index.ts";
@@ -11,7 +11,6 @@ import type { TableContext, TableManager } from "../tables/manager.ts";
 import type { TabletTransactions } from "../transactions/index.ts";
 import { openForReading } from "./read-table.ts";
 import { partOfYson } from "./row-keys.ts";
-import { turn } from "./turn.ts";
 
 const piecesPerTurn = 8;
 

@@ -3,7 +3,7 @@
  * Specified in: yt/yt/client/driver/table_commands.cpp (TReadTableCommand), documentation "Static tables",
  * yt/yt/library/formats/schemaless_writer_adapter.cpp (control records).
  */
-import { bare, isList, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { bare, isList, mapOf, turn, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import type { TableSchema } from "@qyt/schema";
 import type { DataFormat, RichPath } from "@qyt/yson";
 import type { Node, View } from "../../cypress/index.ts";
@@ -14,7 +14,6 @@ import { readRanges, type TableKind } from "./read-limits.ts";
 import { releasing } from "./releasing.ts";
 import { OrderedSource, type RowPiece, type RowSource, SortedSource, StaticSource } from "./row-sources.ts";
 import { createTableRowWriter, type TableRowWriter } from "./table-row-writer.ts";
-import { turn } from "./turn.ts";
 
 export interface ControlAttributes {
   readonly tableIndex: boolean;

@@ -3,7 +3,7 @@
  * of a sorted one. A source is taken when the read begins and shows what was visible then; its stores are
  * pinned until it is released.
  */
-import { YtError } from "@qyt/base";
+import { turn, YtError } from "@qyt/base";
 import { encodeKeyPrefix, type PhysicalType, type RowValue } from "@qyt/schema";
 import type { ChunkManager, RowFormat, RowSlice, StoreSpan } from "../chunks/index.ts";
 import { overlappingStores, readStores } from "../chunks/store-reader.ts";
@@ -16,7 +16,6 @@ import type { KeyCut, ReadRange } from "./read-limits.ts";
 import { KeyColumns, type KeyPart, typeRank } from "./row-keys.ts";
 import { orderedSegments, type RowSegment, staticSegments } from "./row-segments.ts";
 import { staticChunks } from "./table-rows.ts";
-import { turn } from "./turn.ts";
 
 /** A piece of a source: rows of one block, or rows of a sorted table by their values. */
 export type RowPiece =

@@ -4,7 +4,7 @@
  * Specified in: yt/yt/client/driver/table_commands.cpp (TWriteTableCommand),
  * yt/yt/ytlib/table_client/schemaless_chunk_writer.cpp.
  */
-import { YtError } from "@qyt/base";
+import { turn, YtError } from "@qyt/base";
 import {
   createRowReader,
   createSchemalessRowReader,
@@ -22,7 +22,6 @@ import type { TableState } from "../tables/table-state.ts";
 import { KeyColumns, type RowKey } from "./row-keys.ts";
 import { RowOrder } from "./row-order.ts";
 import { appendRows, replaceRows, staticChunks } from "./table-rows.ts";
-import { turn } from "./turn.ts";
 import { planWrite, type WritePlan } from "./write-plan.ts";
 
 export interface WriteTableOptions {

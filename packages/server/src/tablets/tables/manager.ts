@@ -1,7 +1,7 @@
 /**
  * The tables of the cluster: finding them, their life cycle, and the background work on their rows.
  */
-import { type Timer, toYtError, YtError } from "@qyt/base";
+import { type Timer, toYtError, turn, YtError } from "@qyt/base";
 import { keyRangeFrom, keyRangeTo, type RowValue, timestampFromMs } from "@qyt/schema";
 import { parseRichPath, type RichPath } from "@qyt/yson";
 import { type Cell, WriteBatch } from "../../cell/index.ts";
@@ -154,7 +154,7 @@ export class TableManager {
         yield rows;
         from = next;
         if (next !== undefined) {
-          await new Promise<void>((resolve) => setImmediate(resolve));
+          await turn();
         }
       }
     } finally {
@@ -318,7 +318,7 @@ export class TableManager {
           throw thrown;
         }
       } else {
-        await new Promise<void>((resolve) => setImmediate(resolve));
+        await turn();
       }
     }
   }

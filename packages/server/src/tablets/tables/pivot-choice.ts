@@ -1,5 +1,5 @@
 /** Pivot keys that the cluster chooses when a sorted table is to have so many tablets. */
-import { YtError } from "@qyt/base";
+import { turn, YtError } from "@qyt/base";
 import type { PhysicalType, RowValue } from "@qyt/schema";
 import type { Cell } from "../../cell/index.ts";
 import { firstRowKey, rowKeyOf, type SortedRows, storedKey } from "../sorted/index.ts";
@@ -48,7 +48,7 @@ export async function choosePivotsByRows(
       stride *= 2;
     }
     position = next;
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await turn();
   }
   const pivots = [span.lower];
   for (let index = 1; index < count; index++) {

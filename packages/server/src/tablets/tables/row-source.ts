@@ -2,6 +2,7 @@
  * Tables as sources of rows for the query language: ranges of keys become ranges of tablets and rows, so
  * that a query for ten rows reads blocks and not the table.
  */
+import { turn } from "@qyt/base";
 import type { KeyRange, RowSource } from "@qyt/ql";
 import type { RowValue } from "@qyt/schema";
 import type { RowSlice } from "../chunks/store-reader.ts";
@@ -10,11 +11,6 @@ import type { DynamicTableHandle } from "./dynamic-table-handle.ts";
 import { outputColumns, rowValues } from "./slice-writer.ts";
 
 const maxRowsPerBatch = 200;
-
-/** Gives other requests a turn. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
 
 /** Rows of an ordered table in (`$tablet_index`, `$row_index`) order. */
 export function orderedSource(table: DynamicTableHandle): RowSource {

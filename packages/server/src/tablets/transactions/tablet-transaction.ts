@@ -5,7 +5,7 @@
  * and never conflict; rows of sorted tables conflict with whoever committed them after the start.
  * Specified in: documentation "Dynamic tables: transactions", yt/yt/ytlib/api/native/transaction.cpp.
  */
-import { assert, limits, type Random, toYtError, YtError } from "@qyt/base";
+import { assert, limits, type Random, toYtError, turn, YtError } from "@qyt/base";
 import type { EncodedRows, RowValue } from "@qyt/schema";
 import { type Cell, WriteBatch } from "../../cell/index.ts";
 import type { Prepared } from "../chunks/prepared.ts";
@@ -435,8 +435,4 @@ function* slices<T>(items: Iterable<T>): Generator<T[]> {
   if (slice.length > 0) {
     yield slice;
   }
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
