@@ -6,8 +6,9 @@ const allowed = {
   ql: ["base", "yson", "schema"],
   client: ["base", "yson", "schema"],
   server: ["base", "yson", "schema", "ql", "client"],
-  cli: ["base", "yson", "schema", "client", "server"],
-  testing: ["base", "yson", "schema", "ql", "client", "server", "cli"],
+  "queue-agent": ["base", "yson", "schema", "client"],
+  cli: ["base", "yson", "schema", "client", "server", "queue-agent"],
+  testing: ["base", "yson", "schema", "ql", "client", "server", "queue-agent", "cli"],
 };
 
 const rooms = {

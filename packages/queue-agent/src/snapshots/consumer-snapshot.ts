@@ -1,0 +1,56 @@
+/** What one pass of a consumer's controller saw. Immutable. */
+import type { YtError } from "@qyt/base";
+import { type ObjectReference, referenceToString } from "../objects/reference.ts";
+import type { ConsumerRow, RegistrationRow } from "../objects/state-rows.ts";
+import type { RateCounter } from "./rates.ts";
+
+export interface ReadRates {
+  readonly rowCount: RateCounter;
+  readonly dataWeight: RateCounter;
+}
+
+export interface ConsumerPartitionSnapshot {
+  readonly partitionIndex: number;
+  /** The queue's partition is in error; offset and consume time are still true. */
+  readonly error: YtError | null;
+  /** The committed offset: first unread row. */
+  readonly nextRowIndex: bigint;
+  /** Write timestamp of the offset row; 0: never advanced. */
+  readonly lastConsumeTimestamp: bigint;
+  /** Weight up to row offset−1; `null` when unknown. */
+  readonly cumulativeDataWeight: bigint | null;
+  /** `$timestamp` of the next row to read, or what the offset's meta says; `null` when unknown. */
+  readonly nextRowTimestamp: bigint | null;
+  /** Unix milliseconds of the first pass that saw this offset: how long it has not moved. */
+  readonly offsetSinceMs: number;
+  readonly readRates: ReadRates;
+}
+
+/** A consumer's state in one of its queues. */
+export interface SubConsumerSnapshot {
+  readonly queue: ObjectReference;
+  /** Of a multi-consumer; otherwise `null`. */
+  readonly consumerName: string | null;
+  readonly error: YtError | null;
+  /** Indexed by partition; empty when there is an error. */
+  readonly partitions: readonly ConsumerPartitionSnapshot[];
+}
+
+export interface ConsumerSnapshot {
+  readonly kind: "consumer";
+  readonly reference: ObjectReference;
+  readonly row: ConsumerRow;
+  readonly passIndex: number;
+  readonly passInstantMs: number;
+  readonly error: YtError | null;
+  readonly bannedSinceMs: number | null;
+  readonly registrations: readonly RegistrationRow[];
+  /** By `subConsumerKey`. */
+  readonly queues: ReadonlyMap<string, SubConsumerSnapshot>;
+}
+
+/** The key of a sub-consumer: the queue's reference; of a multi-consumer the name is put behind it. */
+export function subConsumerKey(queue: ObjectReference, consumerName: string | null): string {
+  const text = referenceToString(queue);
+  return consumerName === null ? text : `${text}\u0000${consumerName}`;
+}

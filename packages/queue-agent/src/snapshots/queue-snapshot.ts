@@ -1,0 +1,47 @@
+/** What one pass of a queue's controller saw. Immutable. */
+import type { YtError } from "@qyt/base";
+import type { ObjectReference } from "../objects/reference.ts";
+import type { QueueRow, RegistrationRow } from "../objects/state-rows.ts";
+import type { RateCounter } from "./rates.ts";
+
+export interface WriteRates {
+  readonly rowCount: RateCounter;
+  readonly dataWeight: RateCounter;
+}
+
+export interface QueuePartitionSnapshot {
+  readonly partitionIndex: number;
+  /** Nothing below is true when there is one, but for the tablet's id and state. */
+  readonly error: YtError | null;
+  readonly tabletId: string;
+  readonly tabletState: string;
+  readonly cellId: string;
+  readonly host: string | null;
+  /** The trimmed row count: index of the first available row. */
+  readonly lowerRowIndex: bigint;
+  /** Rows ever written: index of the next row. */
+  readonly upperRowIndex: bigint;
+  /** A cluster timestamp; 0: nothing was written. */
+  readonly lastWriteTimestamp: bigint;
+  /** Cumulative weight at row upper−1 and at row lower, in bytes; `null` when unknown. */
+  readonly cumulativeDataWeight: bigint | null;
+  readonly trimmedDataWeight: bigint | null;
+  readonly writeRates: WriteRates;
+}
+
+export interface QueueSnapshot {
+  readonly kind: "queue";
+  readonly reference: ObjectReference;
+  readonly row: QueueRow;
+  readonly passIndex: number;
+  /** Unix milliseconds of the pass's start. */
+  readonly passInstantMs: number;
+  readonly error: YtError | null;
+  /** Unix milliseconds of the first pass that found the queue banned. */
+  readonly bannedSinceMs: number | null;
+  readonly registrations: readonly RegistrationRow[];
+  readonly hasTimestampColumn: boolean;
+  readonly hasCumulativeDataWeightColumn: boolean;
+  /** Empty when there is an error. */
+  readonly partitions: readonly QueuePartitionSnapshot[];
+}
