@@ -4,6 +4,7 @@ import { batchCommands } from "./batch.ts";
 import { cypressCommands } from "./cypress.ts";
 import { lookupCommands } from "./lookup-rows.ts";
 import { miscCommands } from "./misc.ts";
+import { queueChunkCommands } from "./queue-chunks.ts";
 import { queueCommands } from "./queues.ts";
 import { rowCommands } from "./rows.ts";
 import { selectCommands } from "./select-rows.ts";
@@ -20,6 +21,7 @@ export const allCommands: readonly RegisteredCommand[] = [
   ...selectCommands,
   ...staticTableCommands,
   ...queueCommands,
+  ...queueChunkCommands,
   ...miscCommands,
   ...batchCommands,
 ];

@@ -33,6 +33,7 @@ import {
   type RowFacts,
   readTablet,
   rowFacts,
+  safeTrimRowCount,
 } from "./tablet-reader.ts";
 import {
   checkTabletState,
@@ -396,6 +397,11 @@ export class OrderedTablet {
   /** Index of the first row, not trimmed, whose cumulative data weight is not below; the total if none. */
   findRowByCumulativeWeight(weight: number): number {
     return findRowByCumulativeWeight(this.#chunks, this.#visible, this.#format, weight);
+  }
+
+  /** How many rows can go so that whole stores without a row of the timestamp or later go, in row order. */
+  safeTrimRowCount(timestamp: bigint): number {
+    return safeTrimRowCount(this.#visible, timestamp);
   }
 
   /** Timestamp and cumulative weight of a row; undefined when it is trimmed or not there yet. */

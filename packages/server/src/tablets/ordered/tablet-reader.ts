@@ -182,3 +182,25 @@ export function rowFacts(
   }
   return undefined;
 }
+
+/**
+ * Index of the first row of the first store (a chunk, or the dynamic store) that holds a row committed at
+ * the timestamp or later: so many rows may go without losing one so young. The total when there is none.
+ * A store that is trimmed in part begins below the trimmed row count. Timestamps need not grow from store to
+ * store: joined tablets break their order.
+ *
+ * Specified in: yt/yt/server/node/query_agent/query_service.cpp (GetOrderedTabletSafeTrimRowCount).
+ */
+export function safeTrimRowCount(state: TabletState, timestamp: bigint): number {
+  if (state.trimmedRowCount >= state.totalRowCount) {
+    return state.totalRowCount;
+  }
+  for (const { chunk, firstRowIndex } of state.sealed) {
+    if (chunk.maxTimestamp >= timestamp) {
+      return firstRowIndex;
+    }
+  }
+  return dynamicRowCount(state) > 0 && state.dynamic.maxTimestamp >= timestamp
+    ? state.dynamic.firstRowIndex
+    : state.totalRowCount;
+}

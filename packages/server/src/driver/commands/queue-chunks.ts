@@ -1,0 +1,116 @@
+/**
+ * What the Queue Agent asks of queues for trimming and exports. Extensions: in the real system these are
+ * requests of the native API, which have no commands.
+ */
+import { mapOf, toYtError, turn, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { errorToYson } from "@qyt/yson";
+import * as z from "zod";
+import { attachQueueChunks, fetchQueueChunks } from "../../tablets/static/index.ts";
+import { type CommandContext, defineCommand, structured } from "../define.ts";
+import { optional, parameter, readParameters } from "../parameters.ts";
+import { cypressContext } from "../request-context.ts";
+
+const maxTrimRequests = 10_000;
+/** So many requests take about a millisecond. */
+const requestsPerTurn = 100;
+
+const trimRequest = z.object({
+  path: parameter.path,
+  tablet_index: parameter.int32,
+  timestamp: parameter.uint64,
+});
+
+/**
+ * How many rows of a tablet can be trimmed so that nothing committed at the timestamp or later goes: the first
+ * row of the first store (a chunk or a dynamic store) with such a row, or the number of all rows. An extension
+ * of qyt; each request answers for itself, `{row_count=5}` or `{error={…}}`.
+ */
+const getSafeTrimRowCount = defineCommand({
+  name: "get_ordered_tablet_safe_trim_row_count",
+  versions: [4],
+  input: "null",
+  output: "structured",
+  isVolatile: false,
+  isHeavy: false,
+  access: "read on the table of each request",
+  summary: "Up to which row tablets of queues can be trimmed by age, in whole stores (an extension).",
+  parameters: { requests: parameter.list(parameter.map) },
+  async execute(context, { requests }) {
+    if (requests.length > maxTrimRequests) {
+      throw new YtError(
+        `Too many requests: ${requests.length}, limit ${maxTrimRequests}; send them in several calls`,
+      );
+    }
+    const results: YsonValue[] = [];
+    for (const request of requests) {
+      results.push(safeTrimRowCount(context, request));
+      if (results.length % requestsPerTurn === 0) {
+        await turn();
+      }
+    }
+    return structured(results);
+  },
+});
+
+function safeTrimRowCount(context: CommandContext, request: YsonMap): YsonMap {
+  try {
+    const { path, tablet_index, timestamp } = readParameters(trimRequest, request);
+    const { user } = context;
+    const table = context.services.tables.dynamicTable({ user }, path, { permission: "read" });
+    if (table.sorted) {
+      throw new YtError(`Table ${table.path} is not ordered`, { attributes: { path: table.path } });
+    }
+    const rowCount = table.readableTablet(tablet_index).safeTrimRowCount(timestamp);
+    return mapOf({ row_count: BigInt(rowCount) });
+  } catch (thrown) {
+    return mapOf({ error: errorToYson(toYtError(thrown)) });
+  }
+}
+
+/** Flushed rows only, in row order, and only those that are still in the queue. An extension of qyt. */
+const fetchChunks = defineCommand({
+  name: "fetch_queue_chunks",
+  versions: [4],
+  input: "null",
+  output: "structured",
+  isVolatile: false,
+  isHeavy: false,
+  access: "read",
+  summary: "The chunks of a queue with their rows and timestamps (an extension).",
+  parameters: { path: parameter.path, tablet_indexes: optional(parameter.list(parameter.int32)) },
+  async execute(context, { path, tablet_indexes }) {
+    return structured(
+      await fetchQueueChunks(context.services.tables, cypressContext(context), path, tablet_indexes),
+    );
+  },
+});
+
+/**
+ * The static table must have the schema of the queue, and share no name of a chunk twice. Within a master
+ * transaction the rows show outside when that is committed. An extension of qyt.
+ */
+const attachChunks = defineCommand({
+  name: "attach_queue_chunks",
+  versions: [4],
+  input: "null",
+  output: "structured",
+  isVolatile: true,
+  isHeavy: false,
+  access: "read on the queue, write on the table",
+  summary: "Puts chunks of a queue into a static table without copying their rows (an extension).",
+  parameters: {
+    path: parameter.path,
+    source_path: parameter.path,
+    chunk_ids: parameter.list(parameter.guid),
+  },
+  async execute(context, { path, source_path, chunk_ids }) {
+    await attachQueueChunks(context.services.tables, cypressContext(context), {
+      destination: path,
+      source: source_path,
+      chunkIds: chunk_ids,
+    });
+    return context.nothing();
+  },
+});
+
+export const queueChunkCommands = [getSafeTrimRowCount, fetchChunks, attachChunks];
