@@ -120,7 +120,7 @@ function renderCommand(command) {
     "",
     command.summary,
     "",
-    `${facts.join("; ")}. Access: ${command.access}.`,
+    `${facts.join("; ")}. Access: ${command.accessText}.`,
   ];
   const parameters = Object.entries(command.parameters);
   if (parameters.length > 0) {

@@ -5,6 +5,7 @@
 import { mapOf, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { type DataFormat, parseFormat } from "@qyt/yson";
 import * as z from "zod";
+import { accessText, type CommandAccess } from "./access.ts";
 import type {
   ApiVersion,
   CommandDescriptor,
@@ -29,8 +30,8 @@ export interface Command<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly outputV3?: DataType;
   readonly isVolatile: boolean;
   readonly isHeavy: boolean;
-  /** What the user must be allowed, in words of the permission names; `none` is a choice too. */
-  readonly access: string;
+  /** The rights that the user needs; none at all is a choice too, with its reason. */
+  readonly access: CommandAccess;
   /** One sentence for the command reference. */
   readonly summary: string;
   /** False: a repeat with the same mutation id runs again, because its parts remember for themselves. */
@@ -108,7 +109,9 @@ export interface RegisteredCommand {
   readonly name: string;
   readonly aliases: readonly string[];
   readonly versions: readonly ApiVersion[];
-  readonly access: string;
+  readonly access: CommandAccess;
+  /** The same in words. */
+  readonly accessText: string;
   readonly summary: string;
   readonly isRemembered: boolean;
   readonly parameters: z.ZodRawShape;
@@ -116,8 +119,8 @@ export interface RegisteredCommand {
   run(services: Services, request: CommandRequest): Promise<CommandResponse>;
 }
 
-type Declaration<Shape extends z.ZodRawShape> = Omit<Command<Shape>, "versions" | "access"> &
-  Partial<Pick<Command<Shape>, "versions">> & { readonly access: string };
+type Declaration<Shape extends z.ZodRawShape> = Omit<Command<Shape>, "versions"> &
+  Partial<Pick<Command<Shape>, "versions">>;
 
 /** Declares a command. Both API versions unless it says otherwise. */
 export function defineCommand<Shape extends z.ZodRawShape>(
@@ -144,6 +147,7 @@ export function defineCommand<Shape extends z.ZodRawShape>(
     aliases: declaration.aliases ?? [],
     versions,
     access: declaration.access,
+    accessText: accessText(declaration.access),
     summary: declaration.summary,
     isRemembered: declaration.isRemembered ?? true,
     parameters: declaration.parameters,

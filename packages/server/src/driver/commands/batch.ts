@@ -4,6 +4,7 @@
  */
 import { bare, isMap, mapOf, toYtError, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { errorToYson, parseFormat, stringToBytes, writeStructured } from "@qyt/yson";
+import { open } from "../access.ts";
 import type { CommandRequest, CommandResponse } from "../command.ts";
 import { type CommandContext, defineCommand, structured } from "../define.ts";
 import { parameter, readInt64, withDefault } from "../parameters.ts";
@@ -17,7 +18,7 @@ const executeBatch = defineCommand({
   output: "structured",
   isVolatile: true,
   isHeavy: false,
-  access: "that of each sub-request",
+  access: open("each command in it needs its own"),
   summary: "Runs many commands in one request.",
   isRemembered: false,
   parameters: {

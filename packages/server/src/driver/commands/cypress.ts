@@ -5,6 +5,7 @@ import { parseStructured } from "@qyt/yson";
 import { type CommandContext, defineCommand, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { cypressContext, wantsBareValue } from "../request-context.ts";
+import { treeAccess } from "./cypress-access.ts";
 
 const reading = { input: "null", output: "structured", isVolatile: false, isHeavy: false } as const;
 const writing = { input: "null", output: "structured", isVolatile: true, isHeavy: false } as const;
@@ -32,7 +33,7 @@ function valueResponse(context: CommandContext, value: YsonValue): ReturnType<ty
 const get = defineCommand({
   ...reading,
   name: "get",
-  access: "read",
+  access: treeAccess.read,
   summary: "The content of a node, or an attribute.",
   parameters: readParameters,
   async execute(context, parameters) {
@@ -47,7 +48,7 @@ const get = defineCommand({
 const list = defineCommand({
   ...reading,
   name: "list",
-  access: "read",
+  access: treeAccess.read,
   summary: "Names of the children, or of the attributes.",
   parameters: readParameters,
   async execute(context, parameters) {
@@ -62,7 +63,7 @@ const list = defineCommand({
 const exists = defineCommand({
   ...reading,
   name: "exists",
-  access: "none",
+  access: treeAccess.exists,
   summary: "Whether a node or an attribute is there.",
   parameters: { path: parameter.path },
   async execute(context, { path }) {
@@ -85,7 +86,7 @@ const set = defineCommand({
   outputV3: "null",
   isVolatile: true,
   isHeavy: false,
-  access: "write on the node, or write or modify_children on the parent of a new one",
+  access: treeAccess.set,
   summary: "Sets a node's content or an attribute.",
   parameters: {
     path: parameter.path,
@@ -106,7 +107,7 @@ const multisetAttributes = defineCommand({
   output: "structured",
   isVolatile: true,
   isHeavy: false,
-  access: "write",
+  access: treeAccess.multisetAttributes,
   summary: "Sets several attributes of a node at once.",
   parameters: { path: parameter.path, force: withDefault(parameter.boolean, false) },
   async execute(context, { path, force }) {
@@ -136,7 +137,7 @@ function isAlias(type: string): type is keyof typeof aliases {
 const create = defineCommand({
   ...writing,
   name: "create",
-  access: "write or modify_children on the parent, create on the type's schema object, use on the account",
+  access: treeAccess.create,
   summary: "Creates a node or an object; `queue_consumer` and `queue_producer` make mounted tables.",
   parameters: {
     type: parameter.string,
@@ -180,7 +181,7 @@ const remove = defineCommand({
   ...writing,
   outputV3: "null",
   name: "remove",
-  access: "remove on the node and its subtree, write or modify_children on the parent",
+  access: treeAccess.remove,
   summary: "Removes a node with its subtree, or an attribute.",
   parameters: {
     path: parameter.path,
@@ -212,7 +213,7 @@ const copyParameters = {
 const copy = defineCommand({
   ...writing,
   name: "copy",
-  access: "read (full_read for tables) on the source, as create at the destination",
+  access: treeAccess.copy,
   summary: "Copies a node with its subtree.",
   parameters: copyParameters,
   async execute(context, parameters) {
@@ -238,7 +239,7 @@ const copy = defineCommand({
 const move = defineCommand({
   ...writing,
   name: "move",
-  access: "as copy, and remove on the source",
+  access: treeAccess.move,
   summary: "Moves a node with its subtree.",
   parameters: copyParameters,
   async execute(context, parameters) {
@@ -262,7 +263,7 @@ const move = defineCommand({
 const link = defineCommand({
   ...writing,
   name: "link",
-  access: "as create",
+  access: treeAccess.link,
   summary: "Creates a link to a path.",
   parameters: {
     target_path: parameter.path,
@@ -290,7 +291,7 @@ const link = defineCommand({
 const lock = defineCommand({
   ...writing,
   name: "lock",
-  access: "read for a snapshot lock, write for the others",
+  access: treeAccess.lock,
   summary: "Locks a node for a transaction.",
   parameters: {
     path: parameter.path,
@@ -317,7 +318,7 @@ const unlock = defineCommand({
   ...writing,
   outputV3: "null",
   name: "unlock",
-  access: "as lock",
+  access: treeAccess.unlock,
   summary: "Releases the explicit locks of a transaction on a node.",
   parameters: { path: parameter.path },
   async execute(context, { path }) {

@@ -1,6 +1,7 @@
 /** Files. Specified in: yt/yt/client/driver/file_commands.cpp. */
 import { mapOf, Uint64 } from "@qyt/base";
 import { readFile, writeFile } from "../../tablets/files/index.ts";
+import { needs, right } from "../access.ts";
 import { defineCommand, stream } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
@@ -12,7 +13,7 @@ const writeFileCommand = defineCommand({
   outputV3: "null",
   isVolatile: true,
   isHeavy: true,
-  access: "write on the file",
+  access: needs(right("write", "node", "path")),
   summary: "Replaces the bytes of a file, or appends with the path attribute `append`.",
   parameters: {
     path: parameter.path,
@@ -35,7 +36,7 @@ const readFileCommand = defineCommand({
   output: "binary",
   isVolatile: false,
   isHeavy: true,
-  access: "read on the file",
+  access: needs(right("read", "node", "path")),
   summary: "Reads bytes of a file.",
   parameters: {
     path: parameter.path,

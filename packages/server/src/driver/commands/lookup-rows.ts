@@ -3,6 +3,7 @@ import { Attributed, mapOf, turn, Uint64, type YsonValue, YtError } from "@qyt/b
 import { createRowWriter, type EncodedRows } from "@qyt/schema";
 import { writeYsonList } from "@qyt/yson";
 import type { DynamicTable, RowVersion } from "../../tablets/index.ts";
+import { needs, right } from "../access.ts";
 import type { CommandResponse } from "../command.ts";
 import { type CommandContext, defineCommand, stream } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
@@ -20,7 +21,7 @@ const lookupRows = defineCommand({
   output: "tabular",
   isVolatile: false,
   isHeavy: true,
-  access: "read",
+  access: needs(right("read", "node", "path"), right("read", "columns", "path")),
   summary: "Rows of a sorted table by key.",
   parameters: {
     path: parameter.path,

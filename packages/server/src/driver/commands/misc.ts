@@ -2,6 +2,7 @@
 import { mapOf, type YsonValue } from "@qyt/base";
 import { logicalTypeNames } from "@qyt/schema";
 import { richPathToYson } from "@qyt/yson";
+import { needs, open, right } from "../access.ts";
 import { defineCommand, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
@@ -11,7 +12,7 @@ const reading = { input: "null", output: "structured", isVolatile: false, isHeav
 const parseYPath = defineCommand({
   ...reading,
   name: "parse_ypath",
-  access: "none",
+  access: open("it looks at nothing"),
   summary: "Parses a rich path into text and attributes.",
   parameters: { path: parameter.path },
   async execute(context, { path }) {
@@ -22,7 +23,7 @@ const parseYPath = defineCommand({
 const getVersion = defineCommand({
   ...reading,
   name: "get_version",
-  access: "none",
+  access: open("clients ask before anything else"),
   summary: "Version of the server.",
   parameters: {},
   async execute(context) {
@@ -33,7 +34,7 @@ const getVersion = defineCommand({
 const getSupportedFeatures = defineCommand({
   ...reading,
   name: "get_supported_features",
-  access: "none",
+  access: open("clients ask before anything else"),
   summary: "What this cluster can do, for clients that ask before they try.",
   parameters: {},
   async execute() {
@@ -59,7 +60,7 @@ const discoverProxies = defineCommand({
   ...reading,
   name: "discover_proxies",
   versions: [4],
-  access: "none",
+  access: open("clients ask before anything else"),
   summary: "Addresses of the proxies.",
   parameters: {
     type: withDefault(parameter.oneOf("EProxyType", ["http", "rpc", "grpc"]), "rpc"),
@@ -74,7 +75,7 @@ const discoverProxies = defineCommand({
 const getCurrentUser = defineCommand({
   ...reading,
   name: "get_current_user",
-  access: "none",
+  access: open("it is about the caller"),
   summary: "Who the request acts for.",
   parameters: {},
   async execute(context) {
@@ -85,7 +86,7 @@ const getCurrentUser = defineCommand({
 const checkPermission = defineCommand({
   ...reading,
   name: "check_permission",
-  access: "none",
+  access: open("whoever may ask for a thing may ask whether"),
   summary: "Whether a user may do something, and which entry decides.",
   parameters: {
     user: parameter.string,
@@ -109,7 +110,7 @@ const checkPermission = defineCommand({
 const checkPermissionByAcl = defineCommand({
   ...reading,
   name: "check_permission_by_acl",
-  access: "none",
+  access: open("the entries come with the request"),
   summary: "The same for a list of entries that is not on any object.",
   parameters: { user: optional(parameter.string), permission: parameter.string, acl: parameter.yson },
   async execute(context, { user, permission, acl }) {
@@ -133,7 +134,7 @@ const membership = {
 const addMember = defineCommand({
   ...membership,
   name: "add_member",
-  access: "write on the group",
+  access: needs(right("write", "group", "group")),
   summary: "Puts a user or a group into a group.",
   parameters: { group: parameter.string, member: parameter.string },
   async execute(context, parameters) {
@@ -145,7 +146,7 @@ const addMember = defineCommand({
 const removeMember = defineCommand({
   ...membership,
   name: "remove_member",
-  access: "write on the group",
+  access: needs(right("write", "group", "group")),
   summary: "Takes a user or a group out of a group.",
   parameters: { group: parameter.string, member: parameter.string },
   async execute(context, parameters) {

@@ -6,6 +6,7 @@ import { mapOf, toYtError, turn, type YsonMap, type YsonValue, YtError } from "@
 import { errorToYson } from "@qyt/yson";
 import * as z from "zod";
 import { attachQueueChunks, fetchQueueChunks } from "../../tablets/static/index.ts";
+import { needs, right } from "../access.ts";
 import { type CommandContext, defineCommand, structured } from "../define.ts";
 import { optional, parameter, readParameters } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
@@ -32,7 +33,7 @@ const getSafeTrimRowCount = defineCommand({
   output: "structured",
   isVolatile: false,
   isHeavy: false,
-  access: "read on the table of each request",
+  access: needs(right("read", "node", "requests")),
   summary: "Up to which row tablets of queues can be trimmed by age, in whole stores (an extension).",
   parameters: { requests: parameter.list(parameter.map) },
   async execute(context, { requests }) {
@@ -75,7 +76,7 @@ const fetchChunks = defineCommand({
   output: "structured",
   isVolatile: false,
   isHeavy: false,
-  access: "read",
+  access: needs(right("read", "node", "path")),
   summary: "The chunks of a queue with their rows and timestamps (an extension).",
   parameters: { path: parameter.path, tablet_indexes: optional(parameter.list(parameter.int32)) },
   async execute(context, { path, tablet_indexes }) {
@@ -96,7 +97,7 @@ const attachChunks = defineCommand({
   output: "structured",
   isVolatile: true,
   isHeavy: false,
-  access: "read on the queue, write on the table",
+  access: needs(right("full_read", "node", "source_path"), right("write", "node", "path")),
   summary: "Puts chunks of a queue into a static table without copying their rows (an extension).",
   parameters: {
     path: parameter.path,

@@ -2,6 +2,7 @@
 import { Attributed, limits, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { Deadline } from "../../clusters/index.ts";
 import * as queues from "../../queues/index.ts";
+import { needs, open, remarked, right, when } from "../access.ts";
 import type { CommandContext } from "../define.ts";
 import { defineCommand, stream, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
@@ -23,7 +24,10 @@ const registerQueueConsumer = defineCommand({
   output: "structured",
   isVolatile: true,
   isHeavy: false,
-  access: "register_queue_consumer, with the asked vitality, on the queue",
+  access: remarked(
+    needs(right("register_queue_consumer", "node", "queue_path")),
+    "by an entry whose `vital` covers the vitality that is asked for; nothing on the consumer",
+  ),
   summary: "Lets a consumer read a queue, on any cluster.",
   parameters: {
     queue_path: parameter.path,
@@ -49,7 +53,15 @@ const unregisterQueueConsumer = defineCommand({
   output: "structured",
   isVolatile: true,
   isHeavy: false,
-  access: "remove or write on the queue or on the consumer; none when either is gone",
+  access: needs(
+    when(
+      "both are there",
+      right("remove", "node", "queue_path"),
+      right("write", "node", "queue_path"),
+      right("remove", "node", "consumer_path"),
+      right("write", "node", "consumer_path"),
+    ),
+  ),
   summary: "Ends a registration; the stored offsets stay.",
   parameters: { queue_path: parameter.path, consumer_path: parameter.path },
   async execute(context, { queue_path, consumer_path }) {
@@ -68,7 +80,7 @@ const listQueueConsumerRegistrations = defineCommand({
   output: "structured",
   isVolatile: false,
   isHeavy: false,
-  access: "none",
+  access: open("registrations are no secret"),
   summary: "Lists registrations of a queue, of a consumer, of both, or all.",
   parameters: { queue_path: optional(parameter.path), consumer_path: optional(parameter.path) },
   async execute(context, { queue_path, consumer_path }) {
@@ -126,7 +138,7 @@ const pullQueue = defineCommand({
   output: "tabular",
   isVolatile: false,
   isHeavy: true,
-  access: "read on the queue",
+  access: needs(right("read", "node", "queue_path"), right("read", "columns", "queue_path")),
   summary: "Reads rows of one partition from an offset on.",
   parameters: { ...pullParameters, offset: withDefault(parameter.int64, 0n) },
   async execute(context, parameters) {
@@ -148,7 +160,7 @@ const pullQueueConsumer = defineCommand({
   output: "tabular",
   isVolatile: false,
   isHeavy: true,
-  access: "read on the consumer, and a registration; nothing on the queue",
+  access: remarked(needs(right("read", "node", "consumer_path")), "and a registration; nothing on the queue"),
   summary: "Reads rows of a queue, on any cluster, through a registered consumer.",
   parameters: { ...pullParameters, consumer_path: parameter.path, offset: optional(parameter.int64) },
   async execute(context, parameters) {
@@ -225,7 +237,13 @@ const advanceQueueConsumer = defineCommand({
   output: "structured",
   isVolatile: true,
   isHeavy: false,
-  access: "write on the consumer; server side also read on it and a registration",
+  access: remarked(
+    needs(
+      right("write", "node", "consumer_path"),
+      when("on the server's side, or with `old_offset`", right("read", "node", "consumer_path")),
+    ),
+    "on the server's side also a registration",
+  ),
   summary: "Sets the offset of one partition, in the given tablet transaction if there is one.",
   parameters: {
     consumer_path: parameter.path,
@@ -263,7 +281,7 @@ const createQueueProducerSession = defineCommand({
   output: "structured",
   isVolatile: true,
   isHeavy: false,
-  access: "write on the producer",
+  access: needs(right("write", "node", "producer_path")),
   summary: "Opens a session or takes it over; answers its epoch and last number.",
   parameters: { ...sessionParameters, user_meta: optional(parameter.yson) },
   async execute(context, parameters) {
@@ -287,7 +305,7 @@ const removeQueueProducerSession = defineCommand({
   output: "structured",
   isVolatile: true,
   isHeavy: false,
-  access: "write on the producer",
+  access: needs(right("write", "node", "producer_path")),
   summary: "Forgets a session.",
   parameters: sessionParameters,
   async execute(context, parameters) {
@@ -312,7 +330,7 @@ const pushQueueProducer = defineCommand({
   output: "structured",
   isVolatile: true,
   isHeavy: false,
-  access: "write on the producer, then write on the queue",
+  access: needs(right("write", "node", "producer_path"), right("write", "node", "queue_path")),
   summary: "Writes numbered rows; those that the session already has are skipped.",
   parameters: {
     ...sessionParameters,

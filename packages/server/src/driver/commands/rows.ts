@@ -2,6 +2,7 @@
 import { YtError } from "@qyt/base";
 import type { RichPath } from "@qyt/yson";
 import type { DynamicTable, TabletTransaction } from "../../tablets/index.ts";
+import { needs, right } from "../access.ts";
 import { type CommandContext, defineCommand } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { readRows } from "../rows.ts";
@@ -14,6 +15,8 @@ const tabular = {
   isVolatile: true,
   isHeavy: true,
 } as const;
+
+const writing = needs(right("write", "node", "path"));
 
 const writeParameters = {
   path: parameter.path,
@@ -61,7 +64,7 @@ function writableTable(context: CommandContext, path: RichPath): DynamicTable {
 const insertRows = defineCommand({
   ...tabular,
   name: "insert_rows",
-  access: "write",
+  access: writing,
   summary: "Writes rows into a dynamic table: appends to a queue, replaces or updates in a sorted table.",
   parameters: {
     ...writeParameters,
@@ -105,7 +108,7 @@ const insertRows = defineCommand({
 const deleteRows = defineCommand({
   ...tabular,
   name: "delete_rows",
-  access: "write",
+  access: writing,
   summary: "Removes rows of a sorted table by key.",
   parameters: writeParameters,
   async execute(context, parameters) {
@@ -124,7 +127,7 @@ const deleteRows = defineCommand({
 const lockRows = defineCommand({
   ...tabular,
   name: "lock_rows",
-  access: "write",
+  access: writing,
   summary: "Locks rows of a sorted table for a tablet transaction.",
   parameters: {
     ...writeParameters,

@@ -4,6 +4,7 @@ import { executeQuery, parseQuery, prepareQuery, type QueryStatistics, statistic
 import { createRowWriter } from "@qyt/schema";
 import { parseRichPath } from "@qyt/yson";
 import { orderedSource, sortedSource } from "../../tablets/index.ts";
+import { needs, right } from "../access.ts";
 import { defineCommand, stream } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { pushed } from "../pushed.ts";
@@ -15,7 +16,7 @@ const selectRows = defineCommand({
   output: "tabular",
   isVolatile: false,
   isHeavy: true,
-  access: "read on the table of the query",
+  access: needs(right("read", "node", "query"), right("read", "columns", "query")),
   summary: "Runs a query over a dynamic table.",
   parameters: {
     query: parameter.string,

@@ -7,6 +7,7 @@ import {
   readTable,
   writeTable,
 } from "../../tablets/static/index.ts";
+import { needs, right } from "../access.ts";
 import { type CommandContext, defineCommand, stream, structured } from "../define.ts";
 import { optional, parameter, readBoolean, readInt64, withDefault } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
@@ -19,7 +20,7 @@ const writeTableCommand = defineCommand({
   outputV3: "null",
   isVolatile: true,
   isHeavy: true,
-  access: "write on the table",
+  access: needs(right("write", "node", "path")),
   summary: "Writes rows into a static table: replaces its rows, or appends with the path attribute `append`.",
   parameters: {
     path: parameter.path,
@@ -60,7 +61,7 @@ const readTableCommand = defineCommand({
   output: "tabular",
   isVolatile: false,
   isHeavy: true,
-  access: "read on the table and on the columns that are read",
+  access: needs(right("read", "node", "path"), right("read", "columns", "path")),
   summary:
     "Reads rows of a table; of a dynamic one those in chunks, unless `enable_dynamic_store_read` is set.",
   parameters: {
@@ -106,7 +107,7 @@ const concatenateCommand = defineCommand({
   outputV3: "null",
   isVolatile: true,
   isHeavy: false,
-  access: "read on the sources, write on the destination",
+  access: needs(right("full_read", "node", "source_paths"), right("write", "node", "destination_path")),
   summary: "Joins tables, or files, into an existing one without copying their contents.",
   parameters: { source_paths: parameter.list(parameter.path), destination_path: parameter.path },
   async execute(context, { source_paths, destination_path }) {
@@ -124,7 +125,7 @@ const getTableColumnarStatistics = defineCommand({
   output: "structured",
   isVolatile: false,
   isHeavy: true,
-  access: "read on the tables and the columns that their paths name",
+  access: needs(right("read", "node", "paths"), right("read", "columns", "paths")),
   summary: "Data weight of single columns, found by reading the rows.",
   parameters: { paths: parameter.list(parameter.path) },
   async execute(context, { paths }) {

@@ -1,6 +1,7 @@
 /** Life cycle and shape of dynamic tables. Specified in: yt/yt/client/driver/table_commands.cpp. */
 import { mapOf, Uint64, YtError } from "@qyt/base";
 import type { TabletRange } from "../../tablets/index.ts";
+import { needs, right, when } from "../access.ts";
 import { type CommandContext, defineCommand, type RegisteredCommand, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
@@ -12,6 +13,10 @@ const writing = {
   isVolatile: true,
   isHeavy: false,
 } as const;
+
+const mounting = needs(right("mount", "node", "path"), right("use", "bundle", "path"));
+const writingTable = needs(right("write", "node", "path"));
+const readingTable = needs(right("read", "node", "path"));
 
 const rangeParameters = {
   path: parameter.path,
@@ -38,7 +43,7 @@ function tableContext(context: CommandContext): { user: string } {
 const mountTable = defineCommand({
   ...writing,
   name: "mount_table",
-  access: "mount on the table, use on its bundle",
+  access: mounting,
   summary: "Makes tablets take reads and writes.",
   parameters: { ...rangeParameters, freeze: withDefault(parameter.boolean, false) },
   async execute(context, parameters) {
@@ -53,7 +58,7 @@ const mountTable = defineCommand({
 const unmountTable = defineCommand({
   ...writing,
   name: "unmount_table",
-  access: "mount on the table; with force administer on the bundle",
+  access: needs(...mounting.requirements, when("`force`", right("administer", "bundle", "path"))),
   summary: "Flushes tablets and takes them offline; with `force` unflushed rows are lost.",
   parameters: { ...rangeParameters, force: withDefault(parameter.boolean, false) },
   async execute(context, parameters) {
@@ -74,7 +79,7 @@ function rangeCommand(
   return defineCommand({
     ...writing,
     name,
-    access: "mount on the table",
+    access: mounting,
     summary,
     parameters: rangeParameters,
     async execute(context, parameters) {
@@ -95,7 +100,7 @@ const unfreezeTable = rangeCommand("unfreeze_table", "Lets frozen tablets take w
 const reshardTable = defineCommand({
   ...writing,
   name: "reshard_table",
-  access: "mount on the table",
+  access: mounting,
   summary: "Changes the number of tablets, or the ranges of keys that they hold.",
   parameters: {
     ...rangeParameters,
@@ -125,7 +130,7 @@ const reshardTable = defineCommand({
 const alterTable = defineCommand({
   ...writing,
   name: "alter_table",
-  access: "write",
+  access: writingTable,
   summary: "Changes the schema, or makes a static table dynamic and back.",
   parameters: {
     path: parameter.path,
@@ -149,7 +154,7 @@ const trimRows = defineCommand({
   ...writing,
   isHeavy: true,
   name: "trim_rows",
-  access: "write",
+  access: writingTable,
   summary: "Removes the rows of one tablet of a queue below an index.",
   parameters: { path: parameter.path, tablet_index: parameter.int32, trimmed_row_count: parameter.int64 },
   async execute(context, { path, tablet_index, trimmed_row_count }) {
@@ -165,7 +170,7 @@ const getTabletInfos = defineCommand({
   output: "structured",
   isVolatile: true,
   isHeavy: false,
-  access: "read",
+  access: readingTable,
   summary: "Row counts and timestamps of tablets.",
   parameters: {
     path: parameter.path,
@@ -174,11 +179,8 @@ const getTabletInfos = defineCommand({
   },
   async execute(context, { path, tablet_indexes }) {
     const table = context.services.tables.dynamicTable(tableContext(context), path, { permission: "read" });
-    if (table.sorted) {
-      throw new YtError(`Table ${table.path} is not ordered`, { attributes: { path: table.path } });
-    }
     const tablets = tablet_indexes.map((index) => {
-      const info = table.readableTablet(index).info();
+      const info = table.tabletInfo(index);
       return mapOf({
         total_row_count: BigInt(info.totalRowCount),
         trimmed_row_count: BigInt(info.trimmedRowCount),
@@ -198,7 +200,7 @@ const getTabletErrors = defineCommand({
   output: "structured",
   isVolatile: true,
   isHeavy: false,
-  access: "read",
+  access: readingTable,
   summary: "Background errors of tablets.",
   parameters: { path: parameter.path },
   async execute(context, { path }) {

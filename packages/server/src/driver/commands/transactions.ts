@@ -3,6 +3,7 @@
  * each use. Specified in: yt/yt/client/driver/transaction_commands.cpp, sticky_transaction_pool.cpp.
  */
 import { mapOf, Uint64, type YsonMap, YtError } from "@qyt/base";
+import { needs, open, right, when } from "../access.ts";
 import type { CommandContext, RegisteredCommand } from "../define.ts";
 import { defineCommand, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
@@ -96,12 +97,14 @@ async function abort(context: CommandContext, force: boolean): Promise<void> {
 
 const flags = { input: "null", isVolatile: true, isHeavy: false } as const;
 
+const aborting = needs(when("a master transaction", right("write", "transaction", "transaction_id")));
+
 const startTransaction = defineCommand({
   ...flags,
   name: "start_transaction",
   versions: [4],
   output: "structured",
-  access: "none",
+  access: open("what is done in it needs its own rights"),
   summary: "Starts a master transaction, or a tablet transaction that lives on this proxy.",
   parameters: startParameters,
   async execute(context, parameters) {
@@ -114,7 +117,7 @@ const startTx = defineCommand({
   name: "start_tx",
   versions: [3],
   output: "structured",
-  access: "none",
+  access: open("what is done in it needs its own rights"),
   summary: "The name of start_transaction in API v3.",
   parameters: startParameters,
   async execute(context, parameters) {
@@ -127,7 +130,7 @@ const pingTransaction = defineCommand({
   name: "ping_transaction",
   versions: [4],
   output: "structured",
-  access: "none",
+  access: open("who knows the id may keep the transaction alive"),
   summary: "Renews the lease of a transaction.",
   parameters: {},
   async execute(context) {
@@ -140,7 +143,7 @@ const pingTx = defineCommand({
   name: "ping_tx",
   versions: [3],
   output: "null",
-  access: "none",
+  access: open("who knows the id may keep the transaction alive"),
   summary: "The name of ping_transaction in API v3.",
   parameters: {},
   async execute(context) {
@@ -154,7 +157,7 @@ const commitTransaction = defineCommand({
   name: "commit_transaction",
   versions: [4],
   output: "structured",
-  access: "none",
+  access: open("what was done in it has been checked"),
   summary: "Makes the changes of a transaction visible to all, or to its parent.",
   parameters: {},
   async execute(context) {
@@ -171,7 +174,7 @@ const commitTx = defineCommand({
   name: "commit_tx",
   versions: [3],
   output: "null",
-  access: "none",
+  access: open("what was done in it has been checked"),
   summary: "The name of commit_transaction in API v3.",
   parameters: {},
   async execute(context) {
@@ -187,7 +190,7 @@ const abortTransaction = defineCommand({
   name: "abort_transaction",
   versions: [4],
   output: "structured",
-  access: "none",
+  access: aborting,
   summary: "Drops a transaction with all its changes and locks.",
   parameters: abortParameters,
   async execute(context, { force }) {
@@ -201,7 +204,7 @@ const abortTx = defineCommand({
   name: "abort_tx",
   versions: [3],
   output: "null",
-  access: "none",
+  access: aborting,
   summary: "The name of abort_transaction in API v3.",
   parameters: abortParameters,
   async execute(context, { force }) {
@@ -216,7 +219,7 @@ const generateTimestamp = defineCommand({
   output: "structured",
   isVolatile: false,
   isHeavy: false,
-  access: "none",
+  access: open("it gives a number"),
   summary: "A fresh timestamp, above every earlier one.",
   parameters: {},
   async execute(context) {
