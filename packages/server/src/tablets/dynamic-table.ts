@@ -3,7 +3,7 @@
  * over the Cypress node; nothing here knows of Cypress.
  */
 import type { EncodedRows, RowValue, TableSchema } from "@qyt/schema";
-import type { OrderedTablet } from "./ordered/index.ts";
+import type { OrderedTablet, TabletInfo } from "./ordered/index.ts";
 import type { SortedRows } from "./sorted/index.ts";
 
 export interface DynamicTable {
@@ -24,6 +24,8 @@ export interface DynamicTable {
   readonly tabletCount: number;
   /** Another object whenever a tablet has come, gone or changed its state. */
   readonly layout: object;
+  /** Row counts (0 in a sorted table) and timestamps of a mounted or frozen tablet. @throws YtError 1701, 1702 */
+  tabletInfo(index: number): TabletInfo;
   /** For rows that were read by this schema. @throws YtError 1704 when the table has been altered since */
   requireSchema(schema: TableSchema): void;
 
@@ -54,6 +56,8 @@ export interface DynamicTable {
    * @throws YtError 1702 when it does not take writes
    */
   requireWritableKey(key: Buffer): string;
+  /** A commit that readers see has written rows of the tablets. */
+  noteWritten(tabletIds: Iterable<string>, commitTimestamp: bigint): void;
   /** While the layout is the same. @throws YtError 1702 when one of them does not take writes any more */
   requireWritableTablets(tabletIds: ReadonlySet<string>): void;
   /** @throws YtError 1702 when the tablet of the key does not take reads */

@@ -56,7 +56,8 @@ export function alterTable(
       ? toDynamic(environment, draft, node, next)
       : toStatic(environment, draft, path, next);
   }
-  draft.update(node.id, { state: next });
+  // What was altered are attributes to clients too: `dynamic`, `schema`.
+  draft.update(node.id, { state: next }, { lock: { mode: "exclusive" }, revisions: ["attribute", "content"] });
 }
 
 function toDynamic(

@@ -5,6 +5,7 @@ import type { Draft, Node } from "../../cypress/index.ts";
 import { rowsPrefix } from "../sorted/index.ts";
 import { staticChunks, withRows } from "../static/table-rows.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
+import { copiedSettings } from "./queue-attributes.ts";
 import { isOrderedDynamic, isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
 import { createOrderedTablet, tabletObjectType } from "./tablets.ts";
 
@@ -19,7 +20,9 @@ export function copyState(
   targetId: string,
   isMove: boolean,
 ): TableState {
-  const { state } = source;
+  const state = isMove
+    ? source.state
+    : { ...source.state, settings: copiedSettings(source.state.settings) };
   if (!state.dynamic) {
     const chunkIds = staticChunks(environment, state).map(({ chunk }) => chunk.id);
     if (chunkIds.length === 0) {
@@ -44,6 +47,8 @@ export function copyState(
         trimmedRowCount: pending.trimmedRowCount,
         cumulativeDataWeight: pending.cumulativeDataWeight,
       });
+    } else {
+      draft.onDurable(() => environment.noteWritten(id, environment.lastWriteTimestamp(tablet.id)));
     }
     return { id, state: "unmounted", pivotKey: tablet.pivotKey };
   });

@@ -4,8 +4,9 @@ import { TableSchema, toDynamicSchema, validateStaticTableSchema } from "@qyt/sc
 import type { CreateInput, Draft } from "../../cypress/index.ts";
 import { ComputedColumns } from "./computed-columns.ts";
 import type { TableEnvironment } from "./environment.ts";
+import { parseQueueSetting, queueSettings } from "./queue-attributes.ts";
 import { tableSettings } from "./settings.ts";
-import type { TableState, TabletRecord } from "./table-state.ts";
+import { type TableState, type TabletRecord, withSetting } from "./table-state.ts";
 import { readPivots, readPresets } from "./tablet-layout.ts";
 import { createOrderedTablet, tabletObjectType } from "./tablets.ts";
 
@@ -31,17 +32,24 @@ export function createState(environment: TableEnvironment, draft: Draft, input: 
   const trimmedRowCounts = take("trimmed_row_counts");
   const cumulativeDataWeights = take("cumulative_data_weights");
   take("schema_mode");
+  const queueGiven = queueSettings.map((name) => [name, take(name)] as const);
+  const withQueueSettings = (state: TableState): TableState =>
+    queueGiven.reduce(
+      (result, [name, value]) =>
+        value === undefined ? result : withSetting(result, name, parseQueueSetting(state, name, value)),
+      state,
+    );
   if (!dynamic) {
     const schema = given === undefined ? new TableSchema([], { strict: false }) : TableSchema.fromYson(given);
     validateStaticTableSchema(schema);
-    return {
+    return withQueueSettings({
       schema,
       schemaMode: given === undefined ? "weak" : "strong",
       dynamic: false,
       settings,
       tablets: [],
       valueColumns: [],
-    };
+    });
   }
   if (given === undefined) {
     throw new YtError('"schema" is mandatory for dynamic tables');
@@ -50,7 +58,7 @@ export function createState(environment: TableEnvironment, draft: Draft, input: 
   ComputedColumns.of(schema);
   const isSorted = schema.keyColumnCount > 0;
   const pivots = readPivots(schema, isSorted, tabletCount, pivotKeys);
-  const base: TableState = {
+  const base = withQueueSettings({
     schema,
     schemaMode: "strong",
     dynamic: true,
@@ -58,7 +66,7 @@ export function createState(environment: TableEnvironment, draft: Draft, input: 
     tablets: [],
     valueColumns: schema.columns.slice(schema.keyColumnCount).map(({ name }) => name),
     ...(isSorted ? { rowsId: input.id } : {}),
-  };
+  });
   if (isSorted) {
     environment.addSortedRows(input.id);
   }
@@ -75,6 +83,8 @@ export function createState(environment: TableEnvironment, draft: Draft, input: 
         trimmedRowCount: presets.trimmedRowCounts?.[index] ?? 0,
         cumulativeDataWeight: presets.cumulativeDataWeights?.[index] ?? 0,
       });
+    } else {
+      draft.onDurable(() => environment.noteWritten(id, 0n));
     }
     return { id, state: "unmounted", pivotKey };
   });

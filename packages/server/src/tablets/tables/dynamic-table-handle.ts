@@ -6,7 +6,8 @@ import { assert, mapOf, Uint64, YtError } from "@qyt/base";
 import { type RowValue, TableSchema, toProducerWriteSchema, toQuerySchema, toWriteSchema } from "@qyt/schema";
 import type { Node, View } from "../../cypress/index.ts";
 import type { DynamicTable, RowInfo } from "../dynamic-table.ts";
-import type { OrderedTablet } from "../ordered/index.ts";
+import type { OrderedTablet, TabletInfo } from "../ordered/index.ts";
+import { earlierOf } from "../ordered/tablet-state.ts";
 import type { SortedRows } from "../sorted/index.ts";
 import { ComputedColumns } from "./computed-columns.ts";
 import type { TableEnvironment } from "./environment.ts";
@@ -180,6 +181,26 @@ export class DynamicTableHandle implements DynamicTable {
     return this.#environment.orderedTablet(record.id);
   }
 
+  tabletInfo(index: number): TabletInfo {
+    if (!this.sorted) {
+      return this.readableTablet(index).info();
+    }
+    const record = this.#record(this.state, index);
+    if (record.state === "unmounted") {
+      throw this.#notReadable(record);
+    }
+    // Whatever follows gets a larger timestamp than this; what is in flight is not visible.
+    this.#environment.cell.nextTimestamp();
+    const visible = this.#environment.visibleTimestamp();
+    const written = this.#environment.lastWriteTimestamp(record.id);
+    return {
+      totalRowCount: 0,
+      trimmedRowCount: 0,
+      barrierTimestamp: visible,
+      lastWriteTimestamp: earlierOf(written, visible),
+    };
+  }
+
   rowInfos(tabletIndex: number, fromRow: number, toRow: number): readonly RowInfo[] {
     const tablet = this.readableTablet(tabletIndex);
     const { hasTimestamp, hasCumulativeDataWeight } = tablet.format;
@@ -207,6 +228,12 @@ export class DynamicTableHandle implements DynamicTable {
       throw this.#notMounted(record);
     }
     return record.id;
+  }
+
+  noteWritten(tabletIds: Iterable<string>, commitTimestamp: bigint): void {
+    for (const id of tabletIds) {
+      this.#environment.noteWritten(id, commitTimestamp);
+    }
   }
 
   requireWritableTablets(tabletIds: ReadonlySet<string>): void {

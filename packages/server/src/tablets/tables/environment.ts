@@ -9,6 +9,7 @@ import { StaticChunkList } from "../chunks/static-chunk-list.ts";
 import type { BlockMerger, OrderedTablet } from "../ordered/index.ts";
 import { earlierOf } from "../ordered/tablet-state.ts";
 import { SortedRows } from "../sorted/index.ts";
+import { noQueueAgents, type QueueAgentAccess } from "./queue-agent-access.ts";
 import type { TableState } from "./table-state.ts";
 
 /** Versions of sorted rows younger than this stay, so that reads at a recent timestamp find them. */
@@ -21,6 +22,8 @@ export class TableEnvironment {
   /** Id of the one tablet cell, and this node's address, as clients are shown them. */
   tabletCellId = "0-0-0-0";
   nodeAddress = "localhost";
+  /** Whom the statuses of queues and consumers are asked of. */
+  queueAgents: QueueAgentAccess = noQueueAgents;
   /** Nothing that is not visible has this timestamp or a smaller one. */
   visibleTimestamp: () => bigint;
   /** Ordered tablets by id: open from creation to removal, whatever their mount state. */
@@ -35,6 +38,10 @@ export class TableEnvironment {
   readonly #retainedBefore = new Map<string, bigint>();
   /** What compaction has left was not written down: it goes up to this time at most. */
   readonly #retainedAtStart: bigint;
+  /** Commit timestamps of the newest writes to sorted tablets, where they are known. */
+  readonly #writtenAt = new Map<string, bigint>();
+  /** They are not stored: what was written before the start was so at this time at the latest. */
+  readonly #writtenBeforeStart: bigint;
 
   constructor(cell: Cell, chunks: ChunkManager, merger: BlockMerger) {
     this.cell = cell;
@@ -43,6 +50,7 @@ export class TableEnvironment {
     this.visibleTimestamp = () => cell.lastTimestamp;
     const recent = timestampFromMs(Math.max(0, cell.clock.now() - recentVersionsMs));
     this.#retainedAtStart = earlierOf(recent, cell.lastTimestamp);
+    this.#writtenBeforeStart = cell.lastTimestamp;
   }
 
   orderedTablet(id: string): OrderedTablet {
@@ -121,6 +129,23 @@ export class TableEnvironment {
   /** New sorted rows: none, or those of another table, which lack what it lacks. */
   addSortedRows(rowsId: string, copiedFrom?: string): void {
     this.#retainedBefore.set(rowsId, copiedFrom === undefined ? 0n : this.retainedTimestamp(copiedFrom));
+  }
+
+  /**
+   * When rows of a sorted tablet were written last, those that readers see; 0 when they never were. After a
+   * restart the time of that, as long as nothing is written: never less than before.
+   */
+  lastWriteTimestamp(tabletId: string): bigint {
+    return this.#writtenAt.get(tabletId) ?? this.#writtenBeforeStart;
+  }
+
+  /** Rows of a sorted tablet were written, or it is new: with rows of that age, or with none (0). */
+  noteWritten(tabletId: string, timestamp: bigint): void {
+    this.#writtenAt.set(tabletId, timestamp);
+  }
+
+  forgetWritten(tabletId: string): void {
+    this.#writtenAt.delete(tabletId);
   }
 
   /** The table is removed: reads of its rows fail from now on. */

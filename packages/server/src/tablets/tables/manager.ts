@@ -18,6 +18,8 @@ import { DynamicTableHandle } from "./dynamic-table-handle.ts";
 import { recentVersionsMs, TableEnvironment } from "./environment.ts";
 import { changeTabletStates, type LifecycleCommand, type TabletRange } from "./lifecycle.ts";
 import { maintainTablets } from "./maintenance.ts";
+import { noQueueAgents, type QueueAgentAccess } from "./queue-agent-access.ts";
+import { QueueObjects } from "./queue-objects.ts";
 import { choosePivots, type ReshardOptions, reshardTable } from "./reshard.ts";
 import { rowFormatOf } from "./row-format.ts";
 import { isOrderedDynamic, isSortedDynamic, type TableState } from "./table-state.ts";
@@ -43,6 +45,8 @@ const scanBatchRows = 200;
 export class TableManager {
   readonly environment: TableEnvironment;
   readonly nodeTypes: readonly NodeType[];
+  /** The queues and consumers among the tables, as queue agents watch them. */
+  readonly queueObjects = new QueueObjects();
   #cypress: Cypress | undefined;
   #transactions: TabletTransactions | undefined;
   #timer: Timer | undefined;
@@ -64,11 +68,12 @@ export class TableManager {
   async start(
     cypress: Cypress,
     transactions: TabletTransactions,
-    options: { readonly nodeAddress: string },
+    options: { readonly nodeAddress: string; readonly queueAgents?: QueueAgentAccess },
   ): Promise<void> {
     this.#cypress = cypress;
     this.#transactions = transactions;
     this.environment.nodeAddress = options.nodeAddress;
+    this.environment.queueAgents = options.queueAgents ?? noQueueAgents;
     this.environment.visibleTimestamp = () => transactions.visibleTimestamp;
     const view = cypress.view();
     const cells = view.findNode("//sys/tablet_cells");
@@ -83,6 +88,7 @@ export class TableManager {
         }
       }
     }
+    this.queueObjects.update([...view.nodesOfType("table")].map((node) => [node.id, node]), view);
     this.#schedule();
   }
 

@@ -8,6 +8,7 @@ import { type YsonValue, YtError } from "@qyt/base";
 import { decodeKey } from "@qyt/schema";
 import type { Draft, Node } from "../../cypress/index.ts";
 import { prepareJoin } from "../ordered/index.ts";
+import { laterOf } from "../ordered/tablet-state.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
 import { resolveRange, type TabletRange, withNewLayout } from "./lifecycle.ts";
 import { choosePivotsByRows, chooseUniformPivots } from "./pivot-choice.ts";
@@ -75,7 +76,7 @@ export function reshardTable(
   const { first, last } = resolveRange(state, options);
   requireUnmounted(state, first, last);
   const replacement = isSortedDynamic(state)
-    ? reshardSorted(draft, state, first, last, options, chosen)
+    ? reshardSorted(environment, draft, state, first, last, options, chosen)
     : reshardOrdered(environment, draft, node, first, last, options);
   const tablets = [...state.tablets.slice(0, first), ...replacement, ...state.tablets.slice(last + 1)];
   checkTabletCount(tablets.length);
@@ -154,6 +155,7 @@ function preset(name: string, value: YsonValue | undefined, count: number): numb
 }
 
 function reshardSorted(
+  environment: TableEnvironment,
   draft: Draft,
   state: TableState,
   first: number,
@@ -193,9 +195,26 @@ function reshardSorted(
       "Last pivot key must be strictly less than that of the tablet which follows the resharded range",
     );
   }
-  return pivots.map(
+  const fresh = pivots.map(
     (pivotKey): TabletRecord => ({ id: draft.newId(tabletObjectType), state: "unmounted", pivotKey }),
   );
+  draft.onDurable(() => moveWriteTimes(environment, state.tablets.slice(first, last + 1), fresh));
+  return fresh;
+}
+
+/** The newest write to the old tablets counts for all the new ones: which of them has it is not known. */
+function moveWriteTimes(
+  environment: TableEnvironment,
+  old: readonly TabletRecord[],
+  fresh: readonly TabletRecord[],
+): void {
+  const newest = old.reduce((latest, { id }) => laterOf(latest, environment.lastWriteTimestamp(id)), 0n);
+  for (const { id } of fresh) {
+    environment.noteWritten(id, newest);
+  }
+  for (const { id } of old) {
+    environment.forgetWritten(id);
+  }
 }
 
 function parsePivots(state: TableState, value: YsonValue, isFromStart: boolean, lower: Buffer): Buffer[] {

@@ -3,15 +3,23 @@
  * Specified in: yt/yt/server/master/table_server/table_node_proxy_detail.cpp,
  * chunk_server/chunk_owner_node_proxy.cpp.
  */
-import { bare, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { decodeKey, type RowValue } from "@qyt/schema";
 import { bytesToString } from "@qyt/yson";
 import { type BuiltinAttribute, formatTimeUs, type Node, revisionOf } from "../../cypress/index.ts";
 import type { TabletStatistics } from "../ordered/index.ts";
 import { staticChunks, staticStatistics } from "../static/table-rows.ts";
 import type { TableEnvironment } from "./environment.ts";
+import { queueAttributes } from "./queue-attributes.ts";
 import { type Setting, settingOf, tableSettings } from "./settings.ts";
-import { isOrderedDynamic, isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
+import {
+  isOrderedDynamic,
+  isSortedDynamic,
+  type TableState,
+  type TabletRecord,
+  withoutSetting,
+  withSetting,
+} from "./table-state.ts";
 
 type Attribute = BuiltinAttribute<TableState>;
 type Get = (state: TableState, node: Node<TableState>) => YsonValue | undefined;
@@ -25,6 +33,11 @@ export function tableAttributes(environment: TableEnvironment): ReadonlyMap<stri
     (get: Get): Get =>
     (state, node) =>
       state.dynamic ? get(state, node) : undefined;
+  const opaqueWhen = (has: (state: TableState) => boolean): Partial<Attribute> => ({
+    opaque: true,
+    isPresent: ({ state }) => has(state),
+  });
+  const isDynamic = (state: TableState): boolean => state.dynamic;
   const whenOrdered =
     (get: Get): Get =>
     (state, node) =>
@@ -83,13 +96,13 @@ export function tableAttributes(environment: TableEnvironment): ReadonlyMap<stri
     whenDynamic((state, node) =>
       state.tablets.map((tablet, index) => describeTablet(environment, state, node, tablet, index)),
     ),
-    opaque,
+    opaqueWhen(isDynamic),
   );
-  add("pivot_keys", (state) => (isSortedDynamic(state) ? pivotKeys(state) : undefined), opaque);
+  add("pivot_keys", (state) => (isSortedDynamic(state) ? pivotKeys(state) : undefined), opaqueWhen(isSortedDynamic));
   add(
     "tablet_statistics",
     whenDynamic((state) => statisticsMap(totals(environment, state), state.tablets.length)),
-    opaque,
+    opaqueWhen(isDynamic),
   );
   add(
     "tablet_error_count",
@@ -105,46 +118,15 @@ export function tableAttributes(environment: TableEnvironment): ReadonlyMap<stri
   add(
     "effective_mount_config",
     whenDynamic((state) => settingOf(state, "mount_config")),
-    opaque,
+    opaqueWhen(isDynamic),
   );
   add(
     "preload_state",
     whenDynamic(() => "none"),
   );
-  for (const name of ["queue_status", "queue_partitions"]) {
-    add(
-      name,
-      whenOrdered(() => notMapped("queue")),
-      opaque,
-    );
+  for (const [name, attribute] of queueAttributes(environment)) {
+    attributes.set(name, attribute);
   }
-  for (const flag of ["treat_as_queue_consumer", "treat_as_queue_producer"]) {
-    attributes.set(flag, {
-      get: (node) => (isSortedDynamic(node.state) ? (node.state.settings.get(flag) ?? undefined) : undefined),
-      set(_draft, node, value) {
-        if (!node.state.dynamic) {
-          throw new YtError(`Attribute "${flag}" can only be set on dynamic tables`);
-        }
-        return { state: withSetting(node.state, flag, booleanOf(value)) };
-      },
-      remove: (_draft, node) => ({ state: withoutSetting(node.state, flag) }),
-    });
-  }
-  for (const name of ["queue_consumer_status", "queue_consumer_partitions"]) {
-    add(
-      name,
-      (state) => (state.settings.get("treat_as_queue_consumer") === true ? notMapped("consumer") : undefined),
-      opaque,
-    );
-  }
-  add(
-    "queue_agent_stage",
-    (state) => (state.dynamic ? (state.settings.get("queue_agent_stage") ?? "production") : undefined),
-    {
-      set: (_draft, node, value) => ({ state: withSetting(node.state, "queue_agent_stage", bare(value)) }),
-      remove: (_draft, node) => ({ state: withoutSetting(node.state, "queue_agent_stage") }),
-    },
-  );
   for (const [name, setting] of tableSettings) {
     attributes.set(name, {
       get: (node) =>
@@ -167,27 +149,6 @@ function requireChangeable(setting: Setting, state: TableState): void {
   if (setting.needsUnmounted !== undefined && state.tablets.some((tablet) => tablet.state !== "unmounted")) {
     throw new YtError(`Cannot change ${setting.needsUnmounted} since not all tablets are unmounted`);
   }
-}
-
-function withSetting(state: TableState, name: string, value: YsonValue): TableState {
-  return { ...state, settings: new Map(state.settings).set(name, value) };
-}
-
-function withoutSetting(state: TableState, name: string): TableState {
-  const settings = new Map(state.settings);
-  settings.delete(name);
-  return { ...state, settings };
-}
-
-function booleanOf(value: YsonValue): boolean {
-  const plain = bare(value);
-  if (plain === true || plain === "true") {
-    return true;
-  }
-  if (plain === false || plain === "false") {
-    return false;
-  }
-  throw new YtError("Cannot parse boolean value");
 }
 
 function keyColumns(state: TableState): string[] {
@@ -343,11 +304,4 @@ function statisticsMap(totalsOf: Totals | TabletStatistics, tabletCount: number)
     hunk_uncompressed_data_size: 0n,
     hunk_compressed_data_size: 0n,
   });
-}
-
-function notMapped(what: "queue" | "consumer"): never {
-  throw new YtError(
-    `This ${what} is not mapped to any queue agent: no queue agent runs with this cluster yet`,
-    { code: "QueueAgentObjectIsNotMapped" },
-  );
 }

@@ -52,6 +52,16 @@ export function setting(state: TableState, name: string, fallback: YsonValue): Y
   return state.settings.get(name) ?? fallback;
 }
 
+export function withSetting(state: TableState, name: string, value: YsonValue): TableState {
+  return { ...state, settings: new Map(state.settings).set(name, value) };
+}
+
+export function withoutSetting(state: TableState, name: string): TableState {
+  const settings = new Map(state.settings);
+  settings.delete(name);
+  return { ...state, settings };
+}
+
 export function encodeTableState(state: TableState): YsonValue {
   return mapOf({
     schema: state.schema.toYson(),

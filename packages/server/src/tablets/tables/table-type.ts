@@ -61,6 +61,13 @@ function dropRows(environment: TableEnvironment, draft: Draft, node: Node<TableS
     environment.cell.scheduleRangeRemoval(draft.batch, from, to);
     draft.onDurable(() => environment.forgetSortedRows(rowsId));
   }
+  if (isSortedDynamic(state)) {
+    draft.onDurable(() => {
+      for (const { id } of state.tablets) {
+        environment.forgetWritten(id);
+      }
+    });
+  }
 }
 
 function usageOf(

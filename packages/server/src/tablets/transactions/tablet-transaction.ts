@@ -220,6 +220,11 @@ export class TabletTransaction {
     for (const buffer of this.#rowBuffers.values()) {
       const { table } = buffer;
       const tabletIds = new Set<string>();
+      const written = new Set<string>();
+      prepared.push({
+        onDurable: () => table.noteWritten(written, timestamp),
+        onFailed: () => undefined,
+      });
       checked.set(table, { layout: table.layout, tabletIds });
       const session = table.rows.openWrites({
         transactionId: this.id,
@@ -230,8 +235,12 @@ export class TabletTransaction {
         tabletIdOf: (key) => table.tabletIdOf(key),
       });
       for (const writes of slices(buffer.writes())) {
-        for (const { key } of writes) {
-          tabletIds.add(table.requireWritableKey(key));
+        for (const { key, version } of writes) {
+          const tabletId = table.requireWritableKey(key);
+          tabletIds.add(tabletId);
+          if (version !== undefined) {
+            written.add(tabletId);
+          }
         }
         session.check(writes);
         sessions.push({ session, writes });
