@@ -15,6 +15,7 @@ export type { ReadParameters } from "./commands/get.ts";
 export type { CheckPermissionByAclParameters, CheckPermissionParameters } from "./commands/permissions.ts";
 export type { RemoveParameters } from "./commands/remove.ts";
 export type { MultisetParameters, SetParameters } from "./commands/set.ts";
+export { Credentials, type Session, type TokenMetadata } from "./credentials.ts";
 export {
   Cypress,
   type CypressOptions,
@@ -34,6 +35,8 @@ export type {
   NodeType,
   NodeTypes,
   PermissionDecision,
+  RemoteMethod,
+  RemoteValue,
   ResourceUsage,
   TreeLimits,
   UpdateOptions,
@@ -43,3 +46,5 @@ export type {
 export { type ResolveOptions, resolveTarget, type Target } from "./resolve.ts";
 export type { StartTransactionInput } from "./transactions.ts";
 export { inheritableSettings } from "./types/map-node.ts";
+export type { RemoteAddress } from "./types/orchid.ts";
+export { clusterConfig } from "./types/sys-node.ts";

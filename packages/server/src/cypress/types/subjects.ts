@@ -151,6 +151,9 @@ const userAttributes = new Map<string, BuiltinAttribute<UserState>>([
   ["read_request_rate_limit", setting("read_request_rate_limit", 100n)],
   ["write_request_rate_limit", setting("write_request_rate_limit", 100n)],
   ["request_queue_size_limit", setting("request_queue_size_limit", 100n)],
+  // Of the password itself nothing is shown to anybody.
+  ["password_revision", { get: (node) => node.state.settings.get("password_revision") }],
+  ["password_is_temporary", { get: (node) => node.state.settings.get("password_is_temporary") }],
   ["usable_accounts", usable("//sys/accounts")],
   ["usable_tablet_cell_bundles", usable("//sys/tablet_cell_bundles")],
 ]);
