@@ -36,6 +36,7 @@ export const limits = {
   maxStringNodeBytes: 65_536,
   maxAttributeBytes: 16 * 1024 * 1024,
   maxChildCount: 50_000,
+  maxAclEntries: 1_000,
   maxTabletCount: 2_000,
   maxTransactionTimeoutMs: 3_600_000,
   // storage

@@ -2,7 +2,7 @@
  * Access control entries: their shape, their YSON form and the rules of a well-formed list.
  * Specified in: yt/yt/client/security_client/acl.cpp, yt/yt/core/ytree/permission.h.
  */
-import { bare, isList, isMap, mapOf, type YsonValue, YtError } from "@qyt/base";
+import { bare, isList, isMap, limits, mapOf, type YsonValue, YtError } from "@qyt/base";
 import { type Permission, parsePermission } from "./permissions.ts";
 
 export type AceAction = "allow" | "deny";
@@ -72,10 +72,23 @@ function validateAce(ace: Ace): void {
   }
 }
 
+/** Fields of newer versions of the real system that narrow an entry: without them it would grant more. */
+const narrowingFields: readonly string[] = [
+  "row_access_predicate",
+  "inapplicable_row_access_predicate_mode",
+  "subject_tag_filter",
+];
+
 function parseAce(value: YsonValue, resolveSubject: ResolveSubject): Ace {
   const fields = bare(value);
   if (!isMap(fields)) {
     throw new YtError("An access control entry must be a map");
+  }
+  const narrowing = narrowingFields.find((name) => fields.has(name));
+  if (narrowing !== undefined) {
+    throw new YtError(
+      `Field "${narrowing}" of an access control entry is not supported: leave it out, and grant less instead`,
+    );
   }
   const action = bare(fields.get("action") ?? null);
   if (action !== "allow" && action !== "deny") {
@@ -118,6 +131,11 @@ export function parseAcl(value: YsonValue, resolveSubject: ResolveSubject): Ace[
   const entries = bare(value);
   if (!isList(entries)) {
     throw new YtError("An access control list must be a list");
+  }
+  if (entries.length > limits.maxAclEntries) {
+    throw new YtError(
+      `Too many access control entries: ${entries.length}, limit ${limits.maxAclEntries}; put the subjects into groups`,
+    );
   }
   return entries.map((entry) => parseAce(entry, resolveSubject));
 }

@@ -17,6 +17,7 @@ export interface Denial {
   readonly deniedBy?: string;
   readonly deniedById?: string;
   readonly deniedFor?: string;
+  readonly deniedForId?: string;
 }
 
 export function accessDenied(denial: Denial): YtError {
@@ -39,7 +40,7 @@ export function accessDenied(denial: Denial): YtError {
         object_column: denial.column,
         path: denial.path,
         denied_by: denial.deniedById,
-        denied_for: denial.deniedFor,
+        denied_for: denial.deniedForId,
       },
     },
   );

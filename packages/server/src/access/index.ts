@@ -11,13 +11,13 @@ export {
 export {
   type AclHolder,
   type Asker,
-  appliesAtDepth,
   type CollectedAce,
   type ColumnDecision,
   collectEntries,
   type Decision,
   decide,
   decideColumns,
+  modeAtDepth,
   type Question,
   restrictedColumns,
 } from "./decision.ts";

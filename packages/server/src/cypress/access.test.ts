@@ -88,7 +88,8 @@ describe("who may do what", () => {
     expect(error.message).toBe(
       'Access denied for user "u": "read" permission for node //tmp/p/c is denied for "g" by ACE at node //tmp/p',
     );
-    expect(error.attributes.get("denied_for")).toBe("g");
+    expect(error.attributes.get("denied_for")).toBe(await world.get("//sys/groups/g/@id"));
+    expect(error.attributes.get("denied_by")).toBe(await world.get("//tmp/p/@id"));
     expect(error.attributes.get("object_type")).toBe("map_node");
   });
 

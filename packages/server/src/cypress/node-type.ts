@@ -94,6 +94,8 @@ export interface NodeType<State = unknown> {
     attributes: Map<string, YsonValue>,
     options: { readonly ignoreExisting: boolean },
   ): string;
+  /** Id of the object whose entries it inherits, where that is not the map that it is in (accounts). */
+  aclParent?(node: Node<State>, view: View): string | undefined;
   /** Names the node in error texts, `account "a"`; by default `node <path>`. */
   describe?(node: Node<State>, view: View): string;
 }
@@ -128,8 +130,8 @@ export interface PermissionDecision extends Decision {
 export interface CheckOptions {
   /** Asked vitality of `register_queue_consumer`. */
   readonly vital?: boolean;
-  /** Columns that are read. */
-  readonly columns?: readonly string[];
+  /** Columns that are read; `all` are those that some entry names, as the others need no right of their own. */
+  readonly columns?: readonly string[] | "all";
 }
 
 /** Lock that a change needs. */

@@ -15,6 +15,8 @@ import {
   decideColumns,
   everyoneGroup,
   type Permission,
+  type Question,
+  restrictedColumns,
   type SubjectDirectory,
   userBanned,
 } from "../access/index.ts";
@@ -227,9 +229,18 @@ export class TreeView implements View {
     }
   }
 
+  /** The node and those whose entries it inherits. */
+  *#holders(node: Node): Iterable<Node> {
+    for (let current: Node | undefined = node; current !== undefined; ) {
+      yield current;
+      const above: string | undefined = this.typeOf(current).aclParent?.(current, this) ?? current.parentId;
+      current = above === undefined ? undefined : this.node(above);
+    }
+  }
+
   /** Entries that count for the node, its own and inherited. */
   entriesOf(node: Node): CollectedAce[] {
-    const chain: AclHolder[] = [...this.#upward(node)];
+    const chain: AclHolder[] = [...this.#holders(node)];
     const entries = collectEntries(chain);
     const top = chain.at(-1);
     // What was removed while a snapshot lock keeps it has lost the entries above it.
@@ -249,14 +260,13 @@ export class TreeView implements View {
     }
     const entries = this.entriesOf(node);
     const asker: Asker = { name: subject.name, groups: this.subjects.closureOf(subject.name) };
-    const decision = decide(entries, asker, {
-      permission,
-      ...(options.vital === undefined ? {} : { vital: options.vital }),
-    });
+    const question: Question = { permission, owner: node.owner, vital: options.vital === true };
+    const decision = decide(entries, asker, question);
     if (options.columns === undefined) {
       return decision;
     }
-    return { ...decision, columns: decideColumns(entries, asker, options.columns) };
+    const columns = options.columns === "all" ? [...restrictedColumns(entries)] : options.columns;
+    return { ...decision, columns: decideColumns(entries, asker, columns, question) };
   }
 
   isAllowed(user: string, permission: Permission, node: Node, options: CheckOptions = {}): boolean {
@@ -286,7 +296,12 @@ export class TreeView implements View {
       ...(column === undefined ? {} : { column }),
       ...(holder === undefined
         ? {}
-        : { deniedBy: this.describe(holder), deniedById: holder.id, deniedFor: denied.subject ?? "" }),
+        : {
+            deniedBy: this.describe(holder),
+            deniedById: holder.id,
+            deniedFor: denied.subject ?? "",
+            deniedForId: this.subjects.find(denied.subject ?? "")?.id ?? "",
+          }),
     });
   }
 

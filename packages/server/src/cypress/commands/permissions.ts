@@ -35,12 +35,10 @@ export function checkPermission(view: View, parameters: CheckPermissionParameter
   const decision = view.decide(parameters.user, permission, node, options);
   const answer = new Map(decisionToYson(view, decision));
   if (parameters.columns !== undefined) {
-    const decided = new Map((decision.columns ?? []).map((column) => [column.column, column]));
+    // A superuser, or somebody who is banned, is decided about without looking at columns.
     answer.set(
       "columns",
-      parameters.columns.map((column) =>
-        decisionToYson(view, decided.get(column) ?? { action: decision.action }),
-      ),
+      parameters.columns.map((_, index) => decisionToYson(view, decision.columns?.[index] ?? decision)),
     );
   }
   return answer;
