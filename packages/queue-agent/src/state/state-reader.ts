@@ -1,0 +1,278 @@
+/**
+ * Reads the state tables. One request asks which of them were written since; only those are read again,
+ * the rest is what it was. So a pass without news costs one light request.
+ *
+ * Specified in: yt/yt/server/queue_agent/queue_agent.cpp (reading of dynamic state in a pass).
+ */
+import {
+  bare,
+  isList,
+  isMap,
+  mapOf,
+  toYtError,
+  turn,
+  type YsonMap,
+  type YsonValue,
+  YtError,
+} from "@qyt/base";
+import type { YtClient } from "@qyt/client";
+import type { AgentClusters } from "../context.ts";
+import { referenceToString } from "../objects/reference.ts";
+import type { ConsumerRow, DynamicState, QueueRow, RegistrationRow } from "../objects/state-rows.ts";
+import { selectYson } from "./row-io.ts";
+import {
+  decodeConsumerRow,
+  decodeQueueRow,
+  decodeRegistrationRow,
+  textOf,
+  unsignedOf,
+} from "./state-rows-codec.ts";
+import { columnsOf, type StateTableName, type StateTables } from "./state-tables.ts";
+
+/** The tables of a pass; that of replicated tables has a life of its own. */
+const passTables = [
+  "queues",
+  "consumers",
+  "consumer_registrations",
+  "queue_agent_object_mapping",
+] as const satisfies readonly StateTableName[];
+
+type PassTable = (typeof passTables)[number];
+
+interface Contents {
+  readonly queues: ReadonlyMap<string, QueueRow>;
+  readonly consumers: ReadonlyMap<string, ConsumerRow>;
+  readonly consumer_registrations: readonly RegistrationRow[];
+  readonly queue_agent_object_mapping: ReadonlyMap<string, string>;
+}
+
+interface Known {
+  readonly contents: Partial<Contents>;
+  /** What the tablets said before `contents` was read; `undefined`: they cannot say, so it is read every time. */
+  readonly version: string | undefined;
+  readonly tabletCount: number;
+}
+
+const nothingKnown: Known = { contents: {}, version: undefined, tabletCount: 1 };
+
+/** The poll pass, the synchronizer and the sharding manager of a process share one; reads go one after another. */
+export class StateReader {
+  readonly #clusters: AgentClusters;
+  readonly #tables: StateTables;
+  readonly #known = new Map<PassTable, Known>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(clusters: AgentClusters, tables: StateTables) {
+    this.#clusters = clusters;
+    this.#tables = tables;
+  }
+
+  /**
+   * All of it, no older than the call. Maps of tables that were not written since are the same objects as
+   * the last time.
+   * @throws YtError `Error while reading dynamic state` with one inner error for each table that cannot be read
+   */
+  async read(signal?: AbortSignal): Promise<DynamicState> {
+    const { queues, consumers, consumer_registrations, queue_agent_object_mapping } = await this.#refresh(
+      passTables,
+      signal,
+    );
+    return {
+      queues: queues ?? new Map(),
+      consumers: consumers ?? new Map(),
+      registrations: consumer_registrations ?? [],
+      mapping: queue_agent_object_mapping ?? new Map(),
+    };
+  }
+
+  /** The rows of queues and consumers alone. @throws YtError as `read` */
+  async readObjects(signal?: AbortSignal): Promise<Pick<DynamicState, "queues" | "consumers">> {
+    const { queues, consumers } = await this.#refresh(["queues", "consumers"], signal);
+    return { queues: queues ?? new Map(), consumers: consumers ?? new Map() };
+  }
+
+  #refresh(names: readonly PassTable[], signal: AbortSignal | undefined): Promise<Partial<Contents>> {
+    const result = this.#last.then(() => this.#refreshNow(names, signal));
+    this.#last = result.catch(() => {});
+    return result;
+  }
+
+  async #refreshNow(
+    names: readonly PassTable[],
+    signal: AbortSignal | undefined,
+  ): Promise<Partial<Contents>> {
+    const versions = await this.#readVersions(names, signal);
+    const errors: YtError[] = [];
+    await Promise.all(
+      names.map(async (name) => {
+        const known = this.#known.get(name) ?? nothingKnown;
+        const now = versions.get(name);
+        if (now?.version !== undefined && now.version === known.version) {
+          return;
+        }
+        try {
+          const contents = await this.#readTable(name, signal);
+          this.#known.set(name, {
+            contents,
+            version: now?.version,
+            tabletCount: now?.tabletCount ?? known.tabletCount,
+          });
+        } catch (thrown) {
+          this.#known.delete(name);
+          const { cluster, path } = this.#tables[name];
+          errors.push(toYtError(thrown).withAttributes({ cluster, path }));
+        }
+      }),
+    );
+    if (errors.length > 0) {
+      throw new YtError("Error while reading dynamic state", { inner: errors });
+    }
+    return Object.assign({}, ...names.map((name) => this.#known.get(name)?.contents));
+  }
+
+  /** One batch a cluster. A table whose tablets cannot be asked is not in the result: reading it says why. */
+  async #readVersions(
+    names: readonly PassTable[],
+    signal: AbortSignal | undefined,
+  ): Promise<Map<PassTable, { readonly version: string | undefined; readonly tabletCount: number }>> {
+    const result = new Map<
+      PassTable,
+      { readonly version: string | undefined; readonly tabletCount: number }
+    >();
+    const clusters = new Set(names.map((name) => this.#tables[name].cluster));
+    await Promise.all(
+      [...clusters].map(async (cluster) => {
+        const here = names.filter((name) => this.#tables[name].cluster === cluster);
+        try {
+          const items = await batch(
+            this.#clusters.client(cluster),
+            here.flatMap((name) => this.#versionRequests(name)),
+            signal,
+          );
+          for (const [index, name] of here.entries()) {
+            const version = this.#versionOf(name, items[2 * index], items[2 * index + 1]);
+            if (version !== undefined) {
+              result.set(name, version);
+            }
+          }
+        } catch {
+          // The reads that follow fail as well, and say for which table.
+        }
+      }),
+    );
+    return result;
+  }
+
+  #versionRequests(name: PassTable): YsonMap[] {
+    const { path } = this.#tables[name];
+    const { tabletCount } = this.#known.get(name) ?? nothingKnown;
+    const tablet_indexes = Array.from({ length: tabletCount }, (_, index) => BigInt(index));
+    return [
+      mapOf({
+        command: "get",
+        parameters: mapOf({ path: `${path}/@`, attributes: ["id", "tablet_count"] }),
+      }),
+      mapOf({ command: "get_tablet_infos", parameters: mapOf({ path, tablet_indexes }) }),
+    ];
+  }
+
+  /** Names the table's content: its id and its tablets' last write timestamps. */
+  #versionOf(
+    name: PassTable,
+    attributesItem: YsonValue | undefined,
+    infosItem: YsonValue | undefined,
+  ): { readonly version: string | undefined; readonly tabletCount: number } | undefined {
+    const attributes = outputOf(attributesItem, "value");
+    if (!isMap(attributes)) {
+      return undefined;
+    }
+    const tabletCount = Number(unsignedOf(attributes.get("tablet_count")) ?? 1n);
+    const tablets = outputOf(infosItem, "tablets");
+    const known = this.#known.get(name) ?? nothingKnown;
+    if (!isList(tablets) || tabletCount !== known.tabletCount) {
+      return { version: undefined, tabletCount };
+    }
+    const timestamps = tablets.map((tablet) =>
+      isMap(tablet) ? unsignedOf(tablet.get("last_write_timestamp")) : null,
+    );
+    return { version: [textOf(attributes.get("id")), ...timestamps].join(" "), tabletCount };
+  }
+
+  async #readTable(name: PassTable, signal: AbortSignal | undefined): Promise<Partial<Contents>> {
+    const { cluster, path } = this.#tables[name];
+    const query = `${columnsOf(name)
+      .map((column) => `[${column}]`)
+      .join(", ")} from [${path}]`;
+    const rows = await selectYson(
+      this.#clusters.client(cluster),
+      query,
+      signal === undefined ? {} : { signal },
+    );
+    switch (name) {
+      case "queues":
+        return { queues: await byReference(rows, decodeQueueRow) };
+      case "consumers":
+        return { consumers: await byReference(rows, decodeConsumerRow) };
+      case "consumer_registrations":
+        return { consumer_registrations: rows.flatMap(tryDecodeRegistration) };
+      case "queue_agent_object_mapping":
+        return { queue_agent_object_mapping: decodeMapping(rows) };
+    }
+  }
+}
+
+/** Rows decoded before others have their turn. */
+const rowsPerTurn = 500;
+
+async function byReference<Row extends QueueRow | ConsumerRow>(
+  rows: readonly YsonMap[],
+  decode: (row: YsonMap) => Row,
+): Promise<ReadonlyMap<string, Row>> {
+  const result = new Map<string, Row>();
+  for (const [index, row] of rows.entries()) {
+    const decoded = decode(row);
+    result.set(referenceToString(decoded.reference), decoded);
+    if (index % rowsPerTurn === rowsPerTurn - 1) {
+      await turn();
+    }
+  }
+  return result;
+}
+
+/** A row whose consumer cannot be named belongs to nobody; the commands of queues do not write such rows. */
+function tryDecodeRegistration(row: YsonMap): RegistrationRow[] {
+  try {
+    return [decodeRegistrationRow(row)];
+  } catch {
+    return [];
+  }
+}
+
+function decodeMapping(rows: readonly YsonMap[]): ReadonlyMap<string, string> {
+  const result = new Map<string, string>();
+  for (const row of rows) {
+    const object = textOf(row.get("object"));
+    const host = textOf(row.get("host"));
+    if (object !== null && host !== null) {
+      result.set(object, host);
+    }
+  }
+  return result;
+}
+
+/** @throws YtError when the whole batch failed */
+async function batch(
+  client: YtClient,
+  requests: readonly YsonMap[],
+  signal: AbortSignal | undefined,
+): Promise<readonly YsonValue[]> {
+  const answer = await client.execute("execute_batch", { requests }, signal === undefined ? {} : { signal });
+  const results = isMap(answer) ? answer.get("results") : undefined;
+  return isList(results) ? results : [];
+}
+
+function outputOf(item: YsonValue | undefined, field: string): YsonValue | undefined {
+  const output = isMap(item) ? item.get("output") : undefined;
+  const value = isMap(output) ? output.get(field) : undefined;
+  return value === undefined ? undefined : bare(value);
+}

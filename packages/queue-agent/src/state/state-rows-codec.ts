@@ -1,0 +1,181 @@
+/**
+ * Rows of the state tables to values and back. A row that cannot be understood becomes one with a
+ * synchronization error, so that it troubles nobody but its object.
+ *
+ * Specified in: yt/yt/ytlib/queue_client/dynamic_state.cpp, records/*.yaml.
+ */
+import { bare, isList, mapOf, toYtError, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { errorFromYson, errorToYson, parseRichPath } from "@qyt/yson";
+import { defaultAutoTrimConfig } from "../objects/object-configs.ts";
+import { parseAutoTrimConfig, parseStaticExportConfigs } from "../objects/parse-configs.ts";
+import type { ObjectReference } from "../objects/reference.ts";
+import type { ConsumerRow, QueueRow, RegistrationRow, StateRow } from "../objects/state-rows.ts";
+
+export function decodeQueueRow(row: YsonMap): QueueRow {
+  const rawAutoTrimConfig = row.get("auto_trim_config") ?? null;
+  const rawStaticExportConfig = row.get("static_export_config") ?? null;
+  const common = decodeCommon(row, "queue_profiling_tag");
+  const fields: Omit<QueueRow, "autoTrimConfig" | "staticExportConfig"> = {
+    kind: "queue",
+    ...common,
+    dynamic: booleanOf(row.get("dynamic")),
+    sorted: booleanOf(row.get("sorted")),
+    objectId: textOf(row.get("object_id")),
+    rawAutoTrimConfig,
+    rawStaticExportConfig,
+  };
+  try {
+    return {
+      ...fields,
+      autoTrimConfig: isNothing(rawAutoTrimConfig)
+        ? common.synchronizationError === null && common.revision !== null
+          ? defaultAutoTrimConfig
+          : null
+        : parseAutoTrimConfig(rawAutoTrimConfig),
+      staticExportConfig: isNothing(rawStaticExportConfig)
+        ? null
+        : parseStaticExportConfigs(rawStaticExportConfig),
+    };
+  } catch (thrown) {
+    const synchronizationError = toYtError(thrown).wrap("The row of the queue in the state table is wrong");
+    return { ...fields, autoTrimConfig: null, staticExportConfig: null, synchronizationError };
+  }
+}
+
+export function decodeConsumerRow(row: YsonMap): ConsumerRow {
+  const wrapped = bare(row.get("schema") ?? null);
+  return {
+    kind: "consumer",
+    ...decodeCommon(row, "queue_consumer_profiling_tag"),
+    treatAsQueueConsumer: booleanOf(row.get("treat_as_queue_consumer")),
+    schema: isList(wrapped) && wrapped[0] !== undefined ? wrapped[0] : null,
+    isMultiConsumer: row.get("is_multi_consumer") === true,
+  };
+}
+
+/** Rows of a table's key columns, as `delete_rows` takes them. */
+export function encodeObjectKey({ cluster, path }: ObjectReference): YsonMap {
+  return mapOf({ cluster, path });
+}
+
+/** All columns, those without a value as null: the row replaces an earlier one as a whole. */
+export function encodeStateRow(row: StateRow): YsonMap {
+  const { rowRevision, revision, synchronizationError } = row;
+  const common = {
+    ...Object.fromEntries(encodeObjectKey(row.reference)),
+    row_revision: rowRevision === null ? null : new Uint64(rowRevision),
+    revision: revision === null ? null : new Uint64(revision),
+    object_type: row.objectType,
+    queue_agent_stage: row.queueAgentStage,
+    synchronization_error: synchronizationError === null ? okError : errorToYson(synchronizationError),
+    queue_agent_banned: row.queueAgentBanned,
+  };
+  return mapOf(
+    row.kind === "queue"
+      ? {
+          ...common,
+          dynamic: row.dynamic,
+          sorted: row.sorted,
+          auto_trim_config: row.rawAutoTrimConfig,
+          static_export_config: row.rawStaticExportConfig,
+          object_id: row.objectId,
+          queue_profiling_tag: row.profilingTag,
+        }
+      : {
+          ...common,
+          treat_as_queue_consumer: row.treatAsQueueConsumer,
+          schema: row.schema === null ? null : [row.schema],
+          queue_consumer_profiling_tag: row.profilingTag,
+          is_multi_consumer: row.isMultiConsumer,
+        },
+  );
+}
+
+/** @throws YtError when the consumer's path is malformed */
+export function decodeRegistrationRow(row: YsonMap): RegistrationRow {
+  const partitions = bare(row.get("partitions") ?? null);
+  const { path, name } = decodeConsumerPath(textOf(row.get("consumer_path")) ?? "");
+  return {
+    queue: {
+      cluster: textOf(row.get("queue_cluster")) ?? "",
+      path: textOf(row.get("queue_path")) ?? "",
+    },
+    consumer: { cluster: textOf(row.get("consumer_cluster")) ?? "", path },
+    consumerName: name,
+    vital: row.get("vital") === true,
+    partitions: isList(partitions) && partitions.length > 0 ? partitions.map(partitionOf) : null,
+  };
+}
+
+/** A multi-consumer's name stands in front of the path: `<"queue_consumer_name"="a">//tmp/c`. */
+function decodeConsumerPath(stored: string): { readonly path: string; readonly name: string | null } {
+  if (!stored.startsWith("<")) {
+    return { path: stored, name: null };
+  }
+  const { path, attributes } = parseRichPath(stored);
+  return { path, name: textOf(attributes.get("queue_consumer_name")) };
+}
+
+function partitionOf(value: YsonValue): bigint {
+  const index = unsignedOf(value);
+  if (index === null) {
+    throw new YtError("A partition of a registration is not an integer");
+  }
+  return index;
+}
+
+type CommonFields = Pick<
+  QueueRow,
+  | "reference"
+  | "rowRevision"
+  | "revision"
+  | "objectType"
+  | "queueAgentStage"
+  | "synchronizationError"
+  | "queueAgentBanned"
+  | "profilingTag"
+>;
+
+function decodeCommon(row: YsonMap, profilingTagColumn: string): CommonFields {
+  return {
+    reference: { cluster: textOf(row.get("cluster")) ?? "", path: textOf(row.get("path")) ?? "" },
+    rowRevision: unsignedOf(row.get("row_revision")),
+    revision: unsignedOf(row.get("revision")),
+    objectType: textOf(row.get("object_type")),
+    queueAgentStage: textOf(row.get("queue_agent_stage")),
+    synchronizationError: errorOf(row.get("synchronization_error")),
+    queueAgentBanned: booleanOf(row.get("queue_agent_banned")),
+    profilingTag: textOf(row.get(profilingTagColumn)),
+  };
+}
+
+const okError: YsonMap = mapOf({ code: 0n, message: "" });
+
+/** An error of code 0 says that all is well. */
+function errorOf(value: YsonValue | undefined): YtError | null {
+  if (value === undefined || isNothing(value)) {
+    return null;
+  }
+  const error = errorFromYson(value);
+  return error.code === 0 ? null : error;
+}
+
+function isNothing(value: YsonValue): boolean {
+  return bare(value) === null;
+}
+
+export function textOf(value: YsonValue | undefined): string | null {
+  const plain = bare(value ?? null);
+  return typeof plain === "string" ? plain : null;
+}
+
+export function booleanOf(value: YsonValue | undefined): boolean | null {
+  const plain = bare(value ?? null);
+  return typeof plain === "boolean" ? plain : null;
+}
+
+/** Either kind of integer. */
+export function unsignedOf(value: YsonValue | undefined): bigint | null {
+  const plain = bare(value ?? null);
+  return plain instanceof Uint64 ? plain.value : typeof plain === "bigint" ? plain : null;
+}
