@@ -19,7 +19,7 @@ const rooms = {
   tablets: ["cell", "access", "cypress"],
   queues: ["cell", "access", "cypress", "tablets", "clusters"],
   driver: ["cell", "access", "cypress", "tablets", "queues", "clusters"],
-  http: ["driver"],
+  http: ["driver", "access"],
 };
 
 const tests = "(\\.test|-fixture)\\.ts$|/testing/";

@@ -23,6 +23,8 @@ export interface CommandRequest {
   /** Merged from all layers; `input_format` and `output_format` are always there, as format nodes. */
   readonly parameters: YsonMap;
   readonly user: string;
+  /** The trusted cluster that sends the request in the name of the user; `undefined`: the user does. */
+  readonly peer?: string | undefined;
   readonly requestId: string;
   readonly signal: AbortSignal;
   /** The body as it arrives, content encoding removed. */

@@ -2,7 +2,7 @@
 
 import type { Cell } from "../cell/index.ts";
 import type { ClusterDirectory } from "../clusters/index.ts";
-import type { Access, Cypress } from "../cypress/index.ts";
+import type { Access, Credentials, Cypress } from "../cypress/index.ts";
 import type { QueueServices } from "../queues/index.ts";
 import type { TableManager, TabletTransactions } from "../tablets/index.ts";
 
@@ -14,6 +14,7 @@ export interface Services {
   readonly cell: Cell;
   readonly cypress: Cypress;
   readonly access: Access;
+  readonly credentials: Credentials;
   readonly tables: TableManager;
   readonly transactions: TabletTransactions;
   readonly clusters: ClusterDirectory;

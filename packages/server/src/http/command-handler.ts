@@ -56,9 +56,12 @@ export async function handleCommand(
     if (!/^[a-z_]+$/.test(address.command)) {
       throw new HttpError(404, new YtError(`Malformed command name "${address.command}"`));
     }
-    const identity = await authenticateRequest(context, exchange, address.command);
-    exchange.user = identity.user;
     const descriptor = context.driver.find(address.apiVersion, address.command);
+    const identity = await authenticateRequest(context, exchange, address.command, descriptor);
+    exchange.user = identity.user;
+    if (identity.setCookie !== undefined) {
+      exchange.headers["Set-Cookie"] = identity.setCookie;
+    }
     if (descriptor === undefined) {
       throw new HttpError(404, new YtError(`Command "${address.command}" is not registered`));
     }
@@ -73,7 +76,7 @@ export async function handleCommand(
     if (descriptor.inputType === "null" && message.method === "POST" && hasBody(message)) {
       plan = await readBodyParameters(plan, descriptor, body, inputEncoding);
     }
-    const request = new DriverRequest(exchange, address, plan, identity.user, body);
+    const request = new DriverRequest(exchange, address, plan, identity, body);
     const response = await context.driver.execute(request);
     const userAgent = headerOf(message, "user-agent");
     await replyCommand(exchange, response, {
@@ -96,9 +99,13 @@ async function authenticateRequest(
   context: CommandHandlerContext,
   exchange: Exchange,
   command: string,
+  descriptor: CommandDescriptor | undefined,
 ): Promise<Identity> {
   try {
-    return await context.authenticate(authenticationInput(exchange.message, command, false));
+    const isVolatile = descriptor?.isVolatile ?? true;
+    return await context.authenticate(
+      authenticationInput(exchange.message, { name: command, isVolatile }, false),
+    );
   } catch (error) {
     throw toAuthenticationError(error);
   }
@@ -132,6 +139,7 @@ class DriverRequest implements CommandRequest {
   readonly command: string;
   readonly parameters: RequestPlan["parameters"];
   readonly user: string;
+  readonly peer: string | undefined;
   readonly requestId: string;
   readonly #exchange: Exchange;
   readonly #body: RequestBody;
@@ -140,13 +148,14 @@ class DriverRequest implements CommandRequest {
     exchange: Exchange,
     address: CommandAddress,
     plan: RequestPlan,
-    user: string,
+    identity: Identity,
     body: RequestBody,
   ) {
     this.apiVersion = address.apiVersion;
     this.command = address.command;
     this.parameters = plan.parameters;
-    this.user = user;
+    this.user = identity.user;
+    this.peer = identity.peer;
     this.requestId = exchange.requestId;
     this.#exchange = exchange;
     this.#body = body;

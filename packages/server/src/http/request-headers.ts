@@ -26,6 +26,20 @@ function firstRawHeader(message: IncomingMessage, name: string): string | undefi
   return undefined;
 }
 
+/** The first of the headers, by their lower-case names, that the request has more than once. */
+export function repeatedHeader(message: IncomingMessage, names: readonly string[]): string | undefined {
+  return names.find((name) => {
+    let count = 0;
+    for (let i = 0; i < message.rawHeaders.length; i += 2) {
+      const raw = message.rawHeaders[i] ?? "";
+      if (raw.length === name.length && raw.toLowerCase() === name && ++count > 1) {
+        return true;
+      }
+    }
+    return false;
+  });
+}
+
 /** The text of a header that may be split. `isBase64` says that the text is that of joined parts. */
 export interface GatheredHeader {
   readonly text: string;

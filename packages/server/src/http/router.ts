@@ -18,6 +18,7 @@ import {
 import { replyError } from "./error-reply.ts";
 import type { Exchange } from "./exchange.ts";
 import { HttpError } from "./http-error.ts";
+import { handleLogin, type Login } from "./login.ts";
 import { handleWhoAmI } from "./whoami.ts";
 
 export interface RouterContext {
@@ -26,6 +27,8 @@ export interface RouterContext {
   readonly clusterConnection: () => Promise<YsonValue>;
   readonly csrfTokenFor: (user: string) => string;
   readonly isOriginAllowed: (origin: string) => boolean;
+  /** Absent: there are no sessions, and no `/login`. */
+  readonly login: Login | undefined;
 }
 
 const apiVersions: ReadonlyMap<string, ApiVersion> = new Map([
@@ -39,8 +42,12 @@ export function route(
   exchange: Exchange,
   expectsContinue: boolean,
 ): Promise<void> | void {
-  if (exchange.path !== "/" && handleCors(exchange, context.isOriginAllowed)) {
+  const isLogin = context.login !== undefined && /^\/login(?:\/|$)/.test(exchange.path);
+  if (exchange.path !== "/" && !isLogin && handleCors(exchange, context.isOriginAllowed)) {
     return;
+  }
+  if (isLogin && context.login !== undefined) {
+    return handleLogin(exchange, context.login);
   }
   const lowerPath = exchange.path.toLowerCase();
   if (lowerPath.startsWith("/api/")) {

@@ -2,8 +2,16 @@
  * The HTTP server: sockets, their limits, and closing in good order.
  * Specified in: yt/yt/core/http/server.cpp, yt/yt/server/http_proxy/bootstrap.cpp.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
+import { createSecureContext } from "node:tls";
 import { type Clock, limits, toYtError, type YsonValue, YtError } from "@qyt/base";
 import type { Logger } from "pino";
 import type { Driver } from "../driver/command.ts";
@@ -15,6 +23,7 @@ import { replyError } from "./error-reply.ts";
 import { Exchange, type ExchangeContext } from "./exchange.ts";
 import { defaultKeepAliveFrameMs } from "./framing.ts";
 import { HttpError } from "./http-error.ts";
+import type { Login } from "./login.ts";
 import { createRequestIds, traceIdOf } from "./request-id.ts";
 import { RequestPlanner } from "./request-plan.ts";
 import { type RouterContext, route } from "./router.ts";
@@ -28,6 +37,12 @@ export interface HttpServerOptions {
   readonly driver: Driver;
   readonly identity: ServerIdentity;
   readonly authenticate?: Authenticate;
+  /** What `/auth/whoami` gives a page to show with its changes; by default something made up. */
+  readonly csrfTokenFor?: (user: string) => string;
+  /** Absent: there is no `/login`. */
+  readonly login?: Login;
+  /** Absent: plain HTTP. */
+  readonly tls?: TlsFiles;
   /** The value of `//sys/@cluster_connection`. */
   readonly clusterConnection: () => Promise<YsonValue>;
   /** Origins whose pages may call; by default all. */
@@ -38,11 +53,19 @@ export interface HttpServerOptions {
   readonly clock: Clock;
 }
 
+/** A certificate with its chain, and its key; both PEM. */
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
 export interface HttpServer {
   /** `host:port`. */
   readonly address: string;
   /** The port in use. */
   readonly port: number;
+  /** From now on new connections get this certificate. @throws YtError 1 when the two do not fit; nothing changes then */
+  replaceTls(files: TlsFiles): void;
   /** Takes no more connections, lets requests under way finish for `graceMs`, then cuts them off. */
   close(graceMs: number): Promise<void>;
 }
@@ -55,12 +78,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const { logger, clock } = options;
   const admission = new Admission({ ...defaultAdmissionLimits, ...options.admission });
   let isClosing = false;
-  const server = createServer({
-    maxHeaderSize: limits.maxHeaderBytes,
-    keepAliveTimeout: limits.keepAliveMs,
-    // A large upload over a slow line may take any time.
-    requestTimeout: 0,
-  });
+  const { server, tlsServer } = createServers(options.tls);
   server.maxHeadersCount = 2 * limits.maxHeaderParts;
   await listen(server, options.host, options.port);
   const port = portOf(server);
@@ -81,12 +99,18 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     },
     identity: options.identity,
     clusterConnection: options.clusterConnection,
-    csrfTokenFor: createCsrfTokens(),
+    csrfTokenFor: options.csrfTokenFor ?? createCsrfTokens(),
     isOriginAllowed: options.isOriginAllowed ?? (() => true),
+    login: options.login,
   };
   const nextRequestId = createRequestIds();
   const connections = new Connections();
-  server.on("connection", (socket) => connections.add(socket));
+  server.on(tlsServer === undefined ? "connection" : "secureConnection", (socket: Socket) =>
+    connections.add(socket),
+  );
+  server.on("tlsClientError", (error: NodeJS.ErrnoException) =>
+    logger.debug({ code: error.code }, "connection is not TLS"),
+  );
   const serve = (message: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     const requestId = nextRequestId();
     const traceparent = message.headers.traceparent;
@@ -106,11 +130,47 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   return {
     address,
     port,
+    replaceTls(files) {
+      checkTls(files);
+      tlsServer?.setSecureContext({ ...tlsDefaults, ...files });
+    },
     async close(graceMs) {
       isClosing = true;
       await closeServer(server, connections, clock, graceMs);
     },
   };
+}
+
+const tlsDefaults = { minVersion: "TLSv1.2" } as const;
+
+/** A client that opens a connection and says nothing has it for so long, in milliseconds. */
+const handshakeMs = 10_000;
+
+function createServers(tls: TlsFiles | undefined): { server: Server; tlsServer?: TlsServer } {
+  const options: ServerOptions = {
+    maxHeaderSize: limits.maxHeaderBytes,
+    keepAliveTimeout: limits.keepAliveMs,
+    // A large upload over a slow line may take any time.
+    requestTimeout: 0,
+  };
+  if (tls === undefined) {
+    return { server: createServer(options) };
+  }
+  checkTls(tls);
+  const tlsServer = createTlsServer({ ...options, ...tlsDefaults, ...tls, handshakeTimeout: handshakeMs });
+  return { server: tlsServer, tlsServer };
+}
+
+/** @throws YtError 1 */
+function checkTls(files: TlsFiles): void {
+  try {
+    createSecureContext({ ...tlsDefaults, ...files });
+  } catch (thrown) {
+    throw new YtError(
+      `The TLS certificate and key cannot be used: ${toYtError(thrown).message}; both must be PEM, and the key that of the certificate`,
+      { cause: thrown },
+    );
+  }
 }
 
 /** The outermost function of a request: whatever happens inside, the client gets a reply. */

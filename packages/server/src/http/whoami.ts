@@ -18,13 +18,16 @@ export async function handleWhoAmI(
   try {
     const identity = await authenticate(authenticationInput(exchange.message, undefined, true));
     exchange.user = identity.user;
+    if (identity.setCookie !== undefined) {
+      headers["Set-Cookie"] = identity.setCookie;
+    }
     headers["Content-Type"] = "application/json";
     exchange.reply(
       200,
       JSON.stringify({
         login: identity.user,
         realm: identity.realm ?? "YT",
-        csrf_token: identity.csrfToken ?? csrfTokenFor(identity.user),
+        csrf_token: csrfTokenFor(identity.user),
       }),
     );
   } catch (error) {

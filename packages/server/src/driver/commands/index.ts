@@ -1,5 +1,6 @@
 /** Every command of the server. A command's whole behaviour is found from its declaration. */
 import type { RegisteredCommand } from "../define.ts";
+import { tokenCommands } from "./access-tokens.ts";
 import { batchCommands } from "./batch.ts";
 import { cypressCommands } from "./cypress.ts";
 import { lookupCommands } from "./lookup-rows.ts";
@@ -23,5 +24,6 @@ export const allCommands: readonly RegisteredCommand[] = [
   ...queueCommands,
   ...queueChunkCommands,
   ...miscCommands,
+  ...tokenCommands,
   ...batchCommands,
 ];
