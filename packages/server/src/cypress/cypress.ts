@@ -96,6 +96,7 @@ export class Cypress {
       attributeExtensions: options.attributeExtensions ?? new Map(),
       virtualMaps: options.virtualMaps ?? new Map(),
       lastPing: (id) => this.#lastPingMs.get(id),
+      remoteAddress: options.remoteAddress ?? noRemoteAddress,
     });
     this.#environment = {
       clusterName: options.clusterName,
@@ -238,6 +239,7 @@ export class Cypress {
           }
         }
         runAll(draft.durableCallbacks);
+        this.#options.onNodesChanged?.(layers.nodes.changes, this.#view(undefined));
       },
       onFailed: () => runAll(draft.failedCallbacks.toReversed()),
     });
@@ -472,6 +474,10 @@ export class Cypress {
       });
     }
   }
+}
+
+function noRemoteAddress(address: string): never {
+  throw new YtError(`This cluster cannot ask ${address}: it has no way to other processes`);
 }
 
 function runAll(callbacks: readonly (() => void)[]): void {

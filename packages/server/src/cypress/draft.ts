@@ -123,10 +123,11 @@ export class TreeDraft extends TreeView implements Draft {
       this.lockImplicitly(nodeId, options.lock);
     }
     const keepTime = options.keepModificationTime === true || this.#options.suppressModificationTracking;
+    const revisions = options.revisions ?? changedRevisions(patch);
     const stamped: StoredPatch = {
       ...patch,
-      ...("state" in patch ? { contentRevision: this.revision } : {}),
-      ...(touchesAttributes(patch) ? { attributeRevision: this.revision } : {}),
+      ...(revisions.includes("content") ? { contentRevision: this.revision } : {}),
+      ...(revisions.includes("attribute") ? { attributeRevision: this.revision } : {}),
       ...(keepTime ? {} : { modificationTimeUs: this.nowUs }),
     };
     this.#put(node, stamped);
@@ -406,8 +407,12 @@ export class TreeDraft extends TreeView implements Draft {
   }
 }
 
-function touchesAttributes(patch: NodePatch): boolean {
-  return Object.keys(patch).some((field) => field !== "state" && field !== "touchTimeUs");
+function changedRevisions(patch: NodePatch): ("content" | "attribute")[] {
+  const touchesAttributes = Object.keys(patch).some((field) => field !== "state" && field !== "touchTimeUs");
+  return [
+    ...("state" in patch ? ["content" as const] : []),
+    ...(touchesAttributes ? ["attribute" as const] : []),
+  ];
 }
 
 function implicitLocks(patch: NodePatch): LockRequest[] {

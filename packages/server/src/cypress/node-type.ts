@@ -28,12 +28,30 @@ export interface CreateInput {
   readonly user: string;
 }
 
+/** What can be asked of a value in another process. */
+export type RemoteMethod = "get" | "list" | "exists";
+
+/** A value that another process has. It is asked for each time somebody reads it, and never kept here. */
+export interface RemoteValue {
+  /**
+   * @param path the part that is wanted, as YPath text: "" for the whole value, "/a/b"
+   * @throws YtError what the other process says, or why it could not be asked
+   */
+  ask(method: RemoteMethod, path: string): Promise<YsonValue>;
+}
+
 /** An attribute that the server computes or checks. Methods get the node as the transaction sees it. */
 export interface BuiltinAttribute<State = unknown> {
   /** Shown as an entity by `get //x/@`; computed only when it is named. */
   readonly opaque?: boolean;
   /** The value; `undefined` while the node does not have the attribute. */
-  get(node: Node<State>, view: View): YsonValue | undefined | Promise<YsonValue | undefined>;
+  get(node: Node<State>, view: View): YsonValue | undefined;
+  /** Whether the node has the attribute, where `get` costs too much for that question. Opaque ones only. */
+  isPresent?(node: Node<State>, view: View): boolean;
+  /** The value is in another process: `get` gives an entity, and who names the attribute asks there. */
+  remote?(node: Node<State>, view: View): RemoteValue;
+  /** Setting it changes the content of the node: `content_revision` grows too. */
+  readonly isContent?: boolean;
   /** The change that setting makes. Absent: read-only. What it throws is wrapped. */
   set?(draft: Draft, node: Node<State>, value: YsonValue): NodePatch<State>;
   /** Further rights that a value needs, at creation too: `use` on an account or bundle. @throws YtError 901 */
@@ -69,6 +87,8 @@ export interface NodeType<State = unknown> {
   getContent?(node: Node<State>): YsonValue;
   /** State after `set` of the whole content (scalars, documents). */
   setContent?(node: Node<State>, value: YsonValue): State;
+  /** The content of the node, with all below it, is in another process. */
+  remote?(node: Node<State>, view: View): RemoteValue;
   /** Called for every node that goes for good (also a created one whose transaction is aborted). */
   onRemove?(draft: Draft, node: Node<State>): void;
   /** State of the copy; by default the state is shared (it is immutable). */
@@ -241,4 +261,6 @@ export interface UpdateOptions {
   readonly lock?: LockRequest | false;
   /** Leaves `modification_time` alone. */
   readonly keepModificationTime?: boolean;
+  /** Which revisions grow; by default that of the content for the state, that of the attributes for the rest. */
+  readonly revisions?: readonly ("content" | "attribute")[];
 }

@@ -2,6 +2,7 @@
 
 import type { Node } from "./node.ts";
 import type { BuiltinAttribute, NodeType, TreeLimits, View, VirtualChildren } from "./node-type.ts";
+import type { RemoteAddress } from "./types/orchid.ts";
 
 export interface CypressOptions {
   readonly clusterName: string;
@@ -13,6 +14,13 @@ export interface CypressOptions {
   readonly virtualMaps?: ReadonlyMap<string, VirtualChildren>;
   /** Objects that are not nodes: `#<tablet id>`, `#<chunk id>`. The node's `type` must be registered. */
   readonly findObject?: (view: View, id: string) => Node | undefined;
+  /** Told of the committed nodes that a mutation has changed, or removed, once the tree shows it. */
+  readonly onNodesChanged?: (
+    changes: Iterable<readonly [id: string, node: Node | undefined]>,
+    view: View,
+  ) => void;
+  /** How the nodes `orchid` reach other processes; absent: not at all. */
+  readonly remoteAddress?: RemoteAddress;
   /** Address of this proxy, "localhost:8000", listed in `//sys/proxies` and `//sys/http_proxies`. */
   readonly proxyAddress?: string;
   /** How often expirations are looked for, and access times written down. */

@@ -15,7 +15,7 @@ export type InnerStep =
 
 export type Target =
   | { readonly kind: "node"; readonly node: Node }
-  /** Inside the value of a document. */
+  /** Inside the value of a document, or of a node whose content is in another process. */
   | { readonly kind: "inner"; readonly node: Node; readonly steps: readonly InnerStep[] }
   /** `/@` (name absent) or `/@name` with what follows. */
   | {
@@ -122,7 +122,7 @@ class Walk {
           break;
       }
       const type = this.#view.typeOf(node);
-      if (type.content === "document") {
+      if (type.content === "document" || type.remote !== undefined) {
         return { kind: "inner", node, steps: innerSteps(steps.slice(index)) };
       }
       if (type.content !== "map") {

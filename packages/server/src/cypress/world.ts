@@ -133,6 +133,8 @@ const plainMaps = [
   "network_projects",
   "access_control_object_namespaces",
   "queue_agents",
+  "queue_agents/instances",
+  "queue_agents/leader_lock",
 ];
 
 /** Only superusers may create these. */
@@ -142,6 +144,8 @@ const guardedTypes: ReadonlySet<string> = new Set([
   "account",
   "tablet_cell_bundle",
   "tablet_cell",
+  // The server sends requests to the address that such a node names.
+  "orchid",
 ]);
 
 function clusterEntries(): Entry[] {
@@ -169,7 +173,14 @@ function clusterEntries(): Entry[] {
       state: new Map(),
       attributes: mapOf({ inherit_acl: false }),
     },
+    // Digests of tokens, and sessions of browsers: for superusers only.
+    ...["cypress_tokens", "cypress_cookies"].map((name) => ({
+      path: `//sys/${name}`,
+      type: "map_node",
+      attributes: mapOf({ inherit_acl: false }),
+    })),
     { path: "//sys/clusters", type: "document", state: new Map() },
+    { path: "//sys/queue_agents/config", type: "document", state: new Map() },
   ];
 }
 

@@ -5,8 +5,9 @@
 import { toYtError, type YsonValue, YtError } from "@qyt/base";
 import { stringToBytes, writeYson } from "@qyt/yson";
 import type { Node } from "../node.ts";
-import type { BuiltinAttribute, Draft } from "../node-type.ts";
+import type { BuiltinAttribute, Draft, UpdateOptions } from "../node-type.ts";
 import { noSuchAttribute } from "../resolve.ts";
+import { hasAttribute } from "./presence.ts";
 
 export function builtinOf(draft: Draft, node: Node, name: string): BuiltinAttribute | undefined {
   return draft.types.attributesOf(node.type).get(name);
@@ -44,10 +45,18 @@ export function setAttribute(draft: Draft, node: Node, name: string, value: Yson
   builtin.authorizeValue?.(draft, node, value);
   try {
     const patch = builtin.set(draft, node, value);
-    draft.update(node.id, patch, { lock: { mode: "shared", attributeKey: name } });
+    draft.update(node.id, patch, attributeChange(builtin, name));
   } catch (error) {
     throw wrapBuiltin(error, name);
   }
+}
+
+/** Whatever field of the node keeps it, a client has changed an attribute. */
+function attributeChange(builtin: BuiltinAttribute, name: string): UpdateOptions {
+  return {
+    lock: { mode: "shared", attributeKey: name },
+    revisions: builtin.isContent === true ? ["attribute", "content"] : ["attribute"],
+  };
 }
 
 function wrapBuiltin(thrown: unknown, name: string): unknown {
@@ -91,14 +100,13 @@ export function removeAttribute(draft: Draft, node: Node, name: string, force: b
   if (builtin.remove === undefined) {
     throw new YtError(`Attribute "${name}" cannot be removed`);
   }
-  const present = builtin.get(node, draft);
-  if (present === undefined) {
+  if (!hasAttribute(builtin, node, draft)) {
     if (force) {
       return;
     }
     throw noSuchAttribute(name);
   }
-  draft.update(node.id, builtin.remove(draft, node), { lock: { mode: "shared", attributeKey: name } });
+  draft.update(node.id, builtin.remove(draft, node), attributeChange(builtin, name));
 }
 
 /** Built-in attributes that the node has now and that can be removed. */

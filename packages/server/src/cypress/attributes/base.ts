@@ -10,13 +10,14 @@ import { type Node, revisionOf } from "../node.ts";
 import type { BuiltinAttribute, Draft, View } from "../node-type.ts";
 import { addUsage, resourceMap } from "../types/accounts.ts";
 import { lockToYson } from "../types/transaction-types.ts";
+import { isListed } from "./presence.ts";
 import { formatTimeUs, parseBoolean, parseDurationMs, parseString, parseTimeUs } from "./values.ts";
 
 type Attributes = [string, BuiltinAttribute][];
 
 function builtinKeys(view: View, node: Node, wanted: (attribute: BuiltinAttribute) => boolean): string[] {
   return [...view.types.attributesOf(node.type)].flatMap(([name, attribute]) =>
-    wanted(attribute) && (attribute.opaque === true || attribute.get(node, view) !== undefined) ? [name] : [],
+    wanted(attribute) && isListed(attribute, node, view) ? [name] : [],
   );
 }
 

@@ -4,8 +4,9 @@
  */
 import { bare, isList, isMap, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { tokenizeYPath } from "@qyt/yson";
+import { isListed } from "../attributes/presence.ts";
 import type { Node } from "../node.ts";
-import type { View } from "../node-type.ts";
+import type { RemoteValue, View } from "../node-type.ts";
 import type { InnerStep } from "../resolve.ts";
 import { findInValue } from "../yson-path.ts";
 
@@ -59,52 +60,50 @@ export function parseAttributeFilter(value: YsonValue | undefined): AttributeFil
 }
 
 /**
- * Values of attributes that have to be waited for. A reader runs once, learns which are missing, waits
- * for them, and runs again.
+ * Values of remote attributes that a filter names. A reader runs once, learns which are missing, waits
+ * for them, and runs again; most readers meet none and run once.
  */
-export class AsyncValues {
-  readonly #known = new Map<string, YsonValue | undefined>();
-  readonly #pending = new Map<string, Promise<YsonValue | undefined>>();
+export class RemoteValues {
+  readonly #known = new Map<string, YsonValue>();
+  readonly #pending = new Map<string, Promise<YsonValue>>();
 
   /** The value, or `undefined` for the time being. */
-  read(node: Node, name: string, value: Promise<YsonValue | undefined>): YsonValue | undefined {
+  read(node: Node, name: string, value: () => RemoteValue): YsonValue | undefined {
     const key = `${node.id}/${name}`;
-    if (this.#known.has(key)) {
-      value.catch(() => {});
-      return this.#known.get(key);
+    const known = this.#known.get(key);
+    if (known === undefined && !this.#pending.has(key)) {
+      const asked = value().ask("get", "");
+      // The reader may fail for another reason before anybody waits for this.
+      asked.catch(() => undefined);
+      this.#pending.set(key, asked);
     }
-    this.#pending.set(key, value);
-    return undefined;
+    return known;
   }
 
-  isKnown(node: Node, name: string): boolean {
-    return this.#known.has(`${node.id}/${name}`);
+  get isComplete(): boolean {
+    return this.#pending.size === 0;
   }
 
-  known(node: Node, name: string): YsonValue | undefined {
-    return this.#known.get(`${node.id}/${name}`);
-  }
-
-  /** Whether there was something to wait for; then the reader has to run again. */
-  async settle(): Promise<boolean> {
+  /** Waits for what was missing; then the reader has to run again. @throws YtError of the first that fails */
+  async settle(): Promise<void> {
     const pending = [...this.#pending];
     this.#pending.clear();
     const values = await Promise.all(pending.map(([, value]) => value));
     for (const [index, [key]] of pending.entries()) {
-      this.#known.set(key, values[index]);
+      this.#known.set(key, values[index] ?? null);
     }
-    return pending.length > 0;
   }
 }
 
 /** Runs a synchronous reader until it has all values that it needs. */
-export async function readWithAsyncValues<T>(read: (values: AsyncValues) => T): Promise<T> {
-  const values = new AsyncValues();
+export async function readWithRemoteValues<T>(read: (values: RemoteValues) => T): Promise<T> {
+  const values = new RemoteValues();
   for (;;) {
     const result = read(values);
-    if (!(await values.settle())) {
+    if (values.isComplete) {
       return result;
     }
+    await values.settle();
   }
 }
 
@@ -113,17 +112,17 @@ export function attributeValue(
   view: View,
   node: Node,
   name: string,
-  values: AsyncValues,
+  values: RemoteValues,
 ): YsonValue | undefined {
   const builtin = view.types.attributesOf(node.type).get(name);
   if (builtin === undefined) {
     return node.attributes.get(name);
   }
-  if (values.isKnown(node, name)) {
-    return values.known(node, name);
-  }
   const value = builtin.get(node, view);
-  return value instanceof Promise ? values.read(node, name, value) : value;
+  const { remote } = builtin;
+  return remote === undefined || value === undefined
+    ? value
+    : values.read(node, name, () => remote.call(builtin, node, view));
 }
 
 /** The attributes that the filter asks for and the node has. */
@@ -131,7 +130,7 @@ export function filteredAttributes(
   view: View,
   node: Node,
   filter: AttributeFilter,
-  values: AsyncValues,
+  values: RemoteValues,
 ): YsonMap {
   const result = new Map<string, YsonValue>();
   for (const name of filter.keys) {
@@ -166,14 +165,16 @@ function graft(existing: YsonValue | undefined, steps: readonly InnerStep[], par
 }
 
 /** All attributes, the opaque ones as entities. */
-export function allAttributes(view: View, node: Node, values: AsyncValues): YsonMap {
+export function allAttributes(view: View, node: Node): YsonMap {
   const result = new Map<string, YsonValue>();
   for (const [name, builtin] of view.types.attributesOf(node.type)) {
     if (builtin.opaque === true) {
-      result.set(name, null);
+      if (isListed(builtin, node, view)) {
+        result.set(name, null);
+      }
       continue;
     }
-    const value = attributeValue(view, node, name, values);
+    const value = builtin.get(node, view);
     if (value !== undefined) {
       result.set(name, value);
     }

@@ -20,15 +20,15 @@ import type { View } from "../node-type.ts";
 import { type InnerStep, noSuchAttribute, resolveTarget, type Target } from "../resolve.ts";
 import { findInValue, getInValue } from "../yson-path.ts";
 import {
-  type AsyncValues,
   type AttributeFilter,
   allAttributes,
-  attributeValue,
   emptyFilter,
   filteredAttributes,
   parseAttributeFilter,
-  readWithAsyncValues,
+  type RemoteValues,
+  readWithRemoteValues,
 } from "./attribute-filter.ts";
+import { askRemote, existsRemotely, remotePart } from "./remote.ts";
 import { methodNotSupported } from "./shared.ts";
 
 export interface ReadParameters {
@@ -60,14 +60,18 @@ export async function getAt(
   const node = nodeOf(target);
   view.check(user, "read", node);
   observe(target, observer);
-  return readWithAsyncValues((values) => {
+  const remote = remotePart(view, target);
+  if (remote !== undefined) {
+    return askRemote(remote, "get", parameters.path);
+  }
+  return readWithRemoteValues((values) => {
     switch (target.kind) {
       case "node":
         return new TreeReader(view, user, filter ?? emptyFilter, values).whole(node, parameters.maxSize);
       case "inner":
         return getInValue(contentOf(view, node), target.steps, `Node ${view.pathOf(node)}`);
       case "attribute":
-        return getAttribute(view, node, target, filter, values, parameters.path);
+        return getAttribute(view, node, target, filter, parameters.path, values);
       default:
         throw new YtError(`Cannot get ${parameters.path}`);
     }
@@ -85,7 +89,11 @@ export async function listAt(
   const node = nodeOf(target);
   view.check(user, "read", node);
   observe(target, observer);
-  return readWithAsyncValues((values) => {
+  const remote = remotePart(view, target);
+  if (remote !== undefined) {
+    return askRemote(remote, "list", parameters.path);
+  }
+  return readWithRemoteValues((values) => {
     switch (target.kind) {
       case "node":
         return listNode(view, user, node, filter ?? emptyFilter, parameters.maxSize, values);
@@ -93,8 +101,8 @@ export async function listAt(
         return listValue(getInValue(contentOf(view, node), target.steps, `Node ${view.pathOf(node)}`));
       case "attribute":
         return target.name === undefined
-          ? [...allAttributes(view, node, values).keys()]
-          : listValue(getAttribute(view, node, target, undefined, values, parameters.path));
+          ? [...allAttributes(view, node).keys()]
+          : listValue(getAttribute(view, node, target, undefined, parameters.path, values));
       default:
         throw new YtError(`Cannot list ${parameters.path}`);
     }
@@ -111,12 +119,19 @@ export async function existsAt(view: View, path: string, observer: ReadObserver)
     }
     throw error;
   }
+  if (target.kind === "node") {
+    observer.touched(target.node);
+    return true;
+  }
+  const isPart = target.kind === "inner" || (target.kind === "attribute" && target.steps.length > 0);
+  const remote = isPart ? remotePart(view, target) : undefined;
+  return remote === undefined ? existsInTree(view, target) : existsRemotely(remote);
+}
+
+function existsInTree(view: View, target: Target): boolean {
   switch (target.kind) {
     case "missing":
       return false;
-    case "node":
-      observer.touched(target.node);
-      return true;
     case "inner":
       return findInValue(contentOf(view, target.node), target.steps) !== undefined;
     case "attribute": {
@@ -124,7 +139,7 @@ export async function existsAt(view: View, path: string, observer: ReadObserver)
       if (name === undefined) {
         return true;
       }
-      const value = await readWithAsyncValues((values) => attributeValue(view, node, name, values));
+      const value = ownValue(view, node, name);
       return value !== undefined && findInValue(value, steps) !== undefined;
     }
     default:
@@ -156,16 +171,14 @@ function getAttribute(
   node: Node,
   target: { readonly name: string | undefined; readonly steps: readonly InnerStep[] },
   filter: AttributeFilter | undefined,
-  values: AsyncValues,
   path: string,
+  values: RemoteValues,
 ): YsonValue {
   const { name, steps } = target;
   if (name === undefined) {
-    return filter === undefined
-      ? allAttributes(view, node, values)
-      : filteredAttributes(view, node, filter, values);
+    return filter === undefined ? allAttributes(view, node) : filteredAttributes(view, node, filter, values);
   }
-  const value = attributeValue(view, node, name, values);
+  const value = ownValue(view, node, name);
   try {
     if (value === undefined) {
       throw noSuchAttribute(name);
@@ -176,6 +189,12 @@ function getAttribute(
       ? error.wrap(`Error resolving path ${path}`, { path, method: "Get" })
       : error;
   }
+}
+
+/** An attribute whose value is here. */
+function ownValue(view: View, node: Node, name: string): YsonValue | undefined {
+  const builtin = view.types.attributesOf(node.type).get(name);
+  return builtin === undefined ? node.attributes.get(name) : builtin.get(node, view);
 }
 
 function listValue(value: YsonValue): YsonValue {
@@ -227,7 +246,7 @@ function listNode(
   node: Node,
   filter: AttributeFilter,
   maxSize: number | undefined,
-  values: AsyncValues,
+  values: RemoteValues,
 ): YsonValue {
   const type = view.typeOf(node);
   if (type.content === "document") {
@@ -252,11 +271,11 @@ class TreeReader {
   readonly #view: View;
   readonly #user: string;
   readonly #filter: AttributeFilter;
-  readonly #values: AsyncValues;
+  readonly #values: RemoteValues;
   readonly #wantsAttributes: boolean;
   readonly #readsAll: boolean;
 
-  constructor(view: View, user: string, filter: AttributeFilter, values: AsyncValues) {
+  constructor(view: View, user: string, filter: AttributeFilter, values: RemoteValues) {
     this.#view = view;
     this.#user = user;
     this.#filter = filter;

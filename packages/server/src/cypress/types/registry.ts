@@ -7,6 +7,7 @@ import { mediumType, schemaType, tabletCellBundleType, tabletCellType } from "./
 import { emptyEntityType } from "./file.ts";
 import { linkType } from "./link.ts";
 import { mapNodeType, mapType } from "./map-node.ts";
+import { orchidType, type RemoteAddress } from "./orchid.ts";
 import { documentType, listNodeType, scalarTypes } from "./scalars.ts";
 import { groupType, userType } from "./subjects.ts";
 import { sysNodeType } from "./sys-node.ts";
@@ -22,6 +23,7 @@ export interface RegistryOptions {
   readonly attributeExtensions: ReadonlyMap<string, ReadonlyMap<string, BuiltinAttribute>>;
   readonly virtualMaps: ReadonlyMap<string, VirtualChildren>;
   readonly lastPing: LastPing;
+  readonly remoteAddress: RemoteAddress;
 }
 
 const virtualMapCode = 600;
@@ -43,6 +45,7 @@ function builtinTypes(options: RegistryOptions): NodeType[] {
     linkType,
     emptyEntityType("file", 400),
     emptyEntityType("journal", 423),
+    orchidType(options.remoteAddress) as NodeType,
     userType,
     groupType,
     accountType,

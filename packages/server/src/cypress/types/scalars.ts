@@ -26,6 +26,7 @@ function valueType(
               "value",
               {
                 opaque: true,
+                isContent: true,
                 get: (node: Node<YsonValue>) => node.state,
                 set: (_draft: unknown, _node: unknown, value: YsonValue) => ({ state: value }),
               },

@@ -57,7 +57,11 @@ export function alterTable(
       : toStatic(environment, draft, path, next);
   }
   // What was altered are attributes to clients too: `dynamic`, `schema`.
-  draft.update(node.id, { state: next }, { lock: { mode: "exclusive" }, revisions: ["attribute", "content"] });
+  draft.update(
+    node.id,
+    { state: next },
+    { lock: { mode: "exclusive" }, revisions: ["attribute", "content"] },
+  );
 }
 
 function toDynamic(

@@ -20,9 +20,7 @@ export function copyState(
   targetId: string,
   isMove: boolean,
 ): TableState {
-  const state = isMove
-    ? source.state
-    : { ...source.state, settings: copiedSettings(source.state.settings) };
+  const state = isMove ? source.state : { ...source.state, settings: copiedSettings(source.state.settings) };
   if (!state.dynamic) {
     const chunkIds = staticChunks(environment, state).map(({ chunk }) => chunk.id);
     if (chunkIds.length === 0) {

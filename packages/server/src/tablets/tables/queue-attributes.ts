@@ -15,7 +15,13 @@ import {
 } from "../../cypress/index.ts";
 import type { TableEnvironment } from "./environment.ts";
 import type { QueueAgentQuestion } from "./queue-agent-access.ts";
-import { isOrderedDynamic, isSortedDynamic, type TableState, withoutSetting, withSetting } from "./table-state.ts";
+import {
+  isOrderedDynamic,
+  isSortedDynamic,
+  type TableState,
+  withoutSetting,
+  withSetting,
+} from "./table-state.ts";
 
 type Attribute = BuiltinAttribute<TableState>;
 
@@ -122,7 +128,11 @@ function notSeenYet(kind: string, path: string, ageMs: number, reason: YtError):
   const age = (Math.max(0, ageMs) / msPerSecond).toFixed(1);
   return new YtError(
     `The queue agent has not seen ${kind} ${path} yet: it exists for ${age} s, and a new object is seen within a few seconds; if it stays so, look at the alerts of the queue agents under //sys/queue_agents/instances`,
-    { code: "ResolveError", attributes: { path, object_age: BigInt(Math.round(Math.max(0, ageMs))) }, inner: [reason] },
+    {
+      code: "ResolveError",
+      attributes: { path, object_age: BigInt(Math.round(Math.max(0, ageMs))) },
+      inner: [reason],
+    },
   );
 }
 
