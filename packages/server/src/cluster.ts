@@ -16,7 +16,13 @@ import {
 } from "@qyt/base";
 import type { Logger } from "pino";
 import { Cell, openLmdbStore, type Store } from "./cell/index.ts";
-import { ClusterDirectory, type ClusterEntry } from "./clusters/index.ts";
+import {
+  ClusterDirectory,
+  type ClusterEntry,
+  type ClusterTree,
+  OrchidClient,
+  QueueAgents,
+} from "./clusters/index.ts";
 import { Cypress } from "./cypress/index.ts";
 import { allCommands, CommandDriver, type Services } from "./driver/index.ts";
 import { type HttpServer, type HttpServerOptions, startHttpServer } from "./http/index.ts";
@@ -79,26 +85,35 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     });
     closers.push(() => cell.close());
     const tables = await TableManager.open(cell);
+    const orchids = new OrchidClient({ clock });
+    closers.push(() => orchids.close());
     const cypress = await Cypress.open(cell, {
       clusterName: options.name,
       nodeTypes: tables.nodeTypes,
+      attributeExtensions: tables.attributeExtensions,
+      onNodesChanged: (changes, view) => tables.queueObjects.update(changes, view),
+      remoteAddress: (address) => ({ ask: (method, path) => orchids.ask(address, { method, path }) }),
       proxyAddress: `${options.host}:${options.port}`,
     });
     closers.push(() => cypress.close());
     const transactions = new TabletTransactions(cell);
     tables.onMaintenanceError = (tableId, error) =>
       options.logger.error({ err: error, table_id: tableId }, "Background work on a table failed");
-    await tables.start(cypress, transactions, { nodeAddress: `${options.host}:${options.port}` });
-    closers.push(() => tables.close());
-    closers.push(() => transactions.close());
-    await prepareSystemTables(cypress, tables, options);
-
     const clusters = new ClusterDirectory({
       localName: options.name,
       lookup: (name) => clusterEntry(cypress, name),
       clock,
     });
     closers.push(() => clusters.close());
+    const queueAgents = new QueueAgents({ clusters, orchids, own: ownTree(cypress), clock, random });
+    await tables.start(cypress, transactions, {
+      nodeAddress: `${options.host}:${options.port}`,
+      queueAgents,
+    });
+    closers.push(() => tables.close());
+    closers.push(() => transactions.close());
+    await prepareSystemTables(cypress, tables, options);
+
     const waits = new PullWaits(clock);
     const queues: QueueServices = {
       clusterName: options.name,
@@ -193,6 +208,15 @@ async function prepareSystemTables(
     });
   }
   await tables.mount(root, { path: registrationTablePath, attributes: emptyMap }, {});
+}
+
+/** The own tree, for those who ask the same of other clusters over HTTP. */
+function ownTree(cypress: Cypress): ClusterTree {
+  const reader = { ...root, suppressAccessTracking: true, suppressExpirationTimeoutRenewal: true };
+  return {
+    get: (path) => cypress.get(reader, { path }),
+    list: (path, attributes) => cypress.list(reader, { path, attributes }),
+  };
 }
 
 function clustersDocument(cypress: Cypress): YsonMap {
