@@ -1,0 +1,150 @@
+/**
+ * Clients of the clusters that the state cluster knows (`//sys/clusters`), or that the configuration names.
+ * A client is made when first asked for and replaced when its cluster's proxy changes.
+ *
+ * Specified in: yt/yt/server/queue_agent/helpers.cpp (TQueueAgentClientDirectory),
+ * yt/yt/ytlib/hive/cluster_directory_synchronizer.cpp.
+ */
+import { bare, type Clock, isMap, type Random, type YsonValue, YtError } from "@qyt/base";
+import { createClient, type RetryPolicy, type Transport, undiciTransport, type YtClient } from "@qyt/client";
+import type { AgentClusters } from "../context.ts";
+
+export interface ClusterAccess {
+  /** Address of the HTTP proxy; without one that of `//sys/clusters` is taken. */
+  readonly proxy?: string;
+  readonly token?: string;
+  /** Acts for this user, where the server allows it. */
+  readonly user?: string;
+}
+
+export interface ClusterClientsOptions {
+  readonly stateCluster: string;
+  readonly stateProxy: string;
+  /** By name; for a cluster that is not in it, `byDefault`. */
+  readonly access: ReadonlyMap<string, ClusterAccess>;
+  readonly byDefault: ClusterAccess;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** A pass comes again soon, so it does not wait long for one answer. */
+const retries: RetryPolicy = { attempts: 2, minDelayMs: 100, maxDelayMs: 500 };
+const requestTimeoutMs = 10_000;
+const connectTimeoutMs = 3_000;
+
+interface Entry {
+  readonly proxy: string;
+  readonly client: YtClient;
+  readonly transport: Transport;
+}
+
+/** A client as the agent uses it: few retries, short timeouts. The transport is the caller's to close. */
+export function agentClient(
+  access: ClusterAccess & { readonly proxy: string },
+  clock: Clock,
+  random: Random,
+): { readonly client: YtClient; readonly transport: Transport } {
+  const { proxy, token, user } = access;
+  const transport = undiciTransport({ connectTimeoutMs });
+  const client = createClient({
+    proxy,
+    transport,
+    retries,
+    requestTimeoutMs,
+    clock,
+    random,
+    userAgent: "qyt-queue-agent",
+    ...(token === undefined ? {} : { token }),
+    ...(user === undefined ? {} : { user }),
+  });
+  return { client, transport };
+}
+
+export class ClusterClients implements AgentClusters {
+  readonly stateCluster: string;
+  readonly #options: ClusterClientsOptions;
+  readonly #entries = new Map<string, Entry>();
+  #proxies: ReadonlyMap<string, string>;
+
+  constructor(options: ClusterClientsOptions) {
+    this.#options = options;
+    this.stateCluster = options.stateCluster;
+    this.#proxies = this.#withConfigured(new Map());
+  }
+
+  names(): readonly string[] {
+    return [...this.#proxies.keys()];
+  }
+
+  client(cluster: string): YtClient {
+    const proxy = this.#proxies.get(cluster);
+    if (proxy === undefined) {
+      throw new YtError(
+        `Cluster "${cluster}" is not known to the queue agent; add it to //sys/clusters of "${this.stateCluster}" or to the agent's configuration`,
+        { attributes: { cluster } },
+      );
+    }
+    const known = this.#entries.get(cluster);
+    if (known !== undefined && known.proxy === proxy) {
+      return known.client;
+    }
+    this.#drop(cluster);
+    const { access, byDefault, clock, random } = this.#options;
+    const made = agentClient({ ...byDefault, ...access.get(cluster), proxy }, clock, random);
+    this.#entries.set(cluster, { proxy, ...made });
+    return made.client;
+  }
+
+  /** Reads `//sys/clusters` anew. @throws YtError when the state cluster does not answer; what was known stays */
+  async refresh(signal?: AbortSignal): Promise<void> {
+    const value = await this.client(this.stateCluster).get(
+      "//sys/clusters",
+      signal === undefined ? {} : { signal },
+    );
+    this.#proxies = this.#withConfigured(parseClusters(value));
+    for (const name of this.#entries.keys()) {
+      if (this.#entries.get(name)?.proxy !== this.#proxies.get(name)) {
+        this.#drop(name);
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    const entries = [...this.#entries.values()];
+    this.#entries.clear();
+    await Promise.all(entries.map(({ transport }) => transport.close()));
+  }
+
+  /** What is configured wins over what the cluster says. */
+  #withConfigured(found: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+    const { access, stateCluster, stateProxy } = this.#options;
+    const proxies = new Map(found);
+    for (const [name, { proxy }] of access) {
+      if (proxy !== undefined) {
+        proxies.set(name, proxy);
+      }
+    }
+    return proxies.set(stateCluster, stateProxy);
+  }
+
+  #drop(cluster: string): void {
+    const entry = this.#entries.get(cluster);
+    this.#entries.delete(cluster);
+    // Requests under way end first.
+    void entry?.transport.close().catch(() => {});
+  }
+}
+
+/** Names with their HTTP proxies; entries without one (native connections alone) are left out. */
+export function parseClusters(value: YsonValue): ReadonlyMap<string, string> {
+  const proxies = new Map<string, string>();
+  const clusters = bare(value);
+  for (const [name, entry] of isMap(clusters) ? clusters : []) {
+    const connection = bare(entry);
+    const proxy = isMap(connection) ? bare(connection.get("proxy") ?? null) : null;
+    if (typeof proxy === "string" && proxy !== "") {
+      proxies.set(name, proxy);
+    }
+  }
+  return proxies;
+}
