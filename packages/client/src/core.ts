@@ -201,7 +201,7 @@ function transportError(thrown: unknown, proxy: string | undefined, command: str
   return new YtError(
     aborted
       ? `Request "${command}" was canceled`
-      : `Cannot reach the proxy${proxy === undefined ? "" : ` ${proxy}`}: ${cause.message || cause.name}; check that it runs and that the address is right`,
+      : `Cannot reach the proxy${proxy === undefined ? "" : ` ${proxy}`}: ${cause.message || cause.name}; ${adviceOn(cause)}`,
     {
       code: aborted ? errorCodes.Canceled : errorCodes.TransportError,
       cause: thrown,
@@ -210,9 +210,29 @@ function transportError(thrown: unknown, proxy: string | undefined, command: str
   );
 }
 
+function adviceOn(cause: Error): string {
+  return isCertificateRefused(cause)
+    ? "check that the address is one that its certificate names, and give the certificate of its authority with the option ca"
+    : "check that it runs and that the address is right";
+}
+
 /** The connection was not made, so nothing was sent over it. */
 function wasRefusedAtConnect(cause: Error): boolean {
-  return "code" in cause && (cause.code === "ECONNREFUSED" || cause.code === "UND_ERR_CONNECT_TIMEOUT");
+  return (
+    ("code" in cause && (cause.code === "ECONNREFUSED" || cause.code === "UND_ERR_CONNECT_TIMEOUT")) ||
+    isCertificateRefused(cause)
+  );
+}
+
+/** Codes of OpenSSL's verification, and of Node's for the name in the certificate. */
+function isCertificateRefused(cause: Error): boolean {
+  return (
+    "code" in cause &&
+    typeof cause.code === "string" &&
+    /^(CERT_|ERR_TLS_CERT_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_|UNABLE_TO_(GET|VERIFY)_)/.test(
+      cause.code,
+    )
+  );
 }
 
 export type { YsonMap };

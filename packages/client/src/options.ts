@@ -15,6 +15,8 @@ export interface ClientOptions {
   readonly proxy: string;
   /** Sent as `Authorization: OAuth …`. */
   readonly token?: string;
+  /** PEM of the certificate authorities to trust for an `https` proxy. Default: those that Node trusts. */
+  readonly ca?: string;
   /** Sent as `X-YT-User-Name`: acts for this user where the server allows it. */
   readonly user?: string;
   /** `false` sends every request once. */
@@ -60,7 +62,7 @@ export function resolveOptions(options: ClientOptions): ResolvedOptions {
         ? { ...defaultRetryPolicy, attempts: 1 }
         : (options.retries ?? defaultRetryPolicy),
     requestTimeoutMs: options.requestTimeoutMs ?? defaultRequestTimeoutMs,
-    transport: options.transport ?? undiciTransport(),
+    transport: options.transport ?? undiciTransport(options.ca === undefined ? {} : { ca: options.ca }),
     ownsTransport: options.transport === undefined,
     clock: options.clock ?? systemClock,
     random: options.random ?? seededRandom((systemClock.now() ^ (process.pid << 8)) >>> 0),

@@ -32,11 +32,16 @@ export function undiciTransport(
     readonly connections?: number;
     /** How long a connection may take to come about, in milliseconds. Default: 10,000. */
     readonly connectTimeoutMs?: number;
+    /** PEM of the certificate authorities to trust for https. Default: those that Node trusts. */
+    readonly ca?: string;
   } = {},
 ): Transport {
   const agent = new Agent({
     connections: options.connections ?? 64,
-    connect: { timeout: options.connectTimeoutMs ?? 10_000 },
+    connect: {
+      timeout: options.connectTimeoutMs ?? 10_000,
+      ...(options.ca === undefined ? {} : { ca: options.ca }),
+    },
     keepAliveTimeout: 30_000,
     pipelining: 1,
   });

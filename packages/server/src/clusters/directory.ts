@@ -21,20 +21,44 @@ export interface ClusterEntry {
   readonly proxy: string;
 }
 
+/** How this process is known to another cluster, and how that one proves who it is. */
+export interface PeerConnection {
+  /** Of the user as whom this cluster authenticates there. Absent: nothing is sent. */
+  readonly token?: string;
+  /** PEM of the certificate authority. Absent: those that the system trusts. */
+  readonly ca?: string;
+}
+
 export interface ClusterDirectoryOptions {
   readonly localName: string;
   /** The entry of `//sys/clusters`, read anew at each call: the document may change at any time. */
   readonly lookup: (name: string) => ClusterEntry | undefined;
   readonly clock: Clock;
   readonly clientOptions?: Partial<ClientOptions>;
+  /** Asked anew at each call, so that files may be read again. */
+  readonly connection?: (name: string) => PeerConnection;
+  /**
+   * Whether users are known to be who they say they are. Then no request leaves with rights that its user
+   * does not have; otherwise nobody's rights are checked, and the server's own questions are `root`'s.
+   */
+  readonly isAuthenticated?: boolean;
 }
+
+/** May read what everybody may. */
+const nobody = "guest";
+
+/** A client is small, and there is one for each user who asks; beyond so many they are made anew. */
+const maxClients = 10_000;
 
 export class ClusterDirectory {
   readonly localName: string;
   readonly #lookup: (name: string) => ClusterEntry | undefined;
   readonly #clock: Clock;
   readonly #clientOptions: Partial<ClientOptions>;
-  readonly #transport: Transport;
+  readonly #connection: (name: string) => PeerConnection;
+  readonly #isAuthenticated: boolean;
+  /** By certificate authority. */
+  readonly #transports = new Map<string, Transport>();
   readonly #clients = new Map<string, YtClient>();
 
   constructor(options: ClusterDirectoryOptions) {
@@ -42,7 +66,8 @@ export class ClusterDirectory {
     this.#lookup = options.lookup;
     this.#clock = options.clock;
     this.#clientOptions = options.clientOptions ?? {};
-    this.#transport = undiciTransport({ connectTimeoutMs });
+    this.#connection = options.connection ?? (() => ({}));
+    this.#isAuthenticated = options.isAuthenticated ?? false;
   }
 
   isLocal(cluster: string | undefined): boolean {
@@ -53,6 +78,19 @@ export class ClusterDirectory {
     return this.isLocal(cluster) || this.#lookup(normalizeClusterName(cluster)) !== undefined;
   }
 
+  /** Whether questions to other clusters are asked with the rights of the user only. */
+  get isAuthenticated(): boolean {
+    return this.#isAuthenticated;
+  }
+
+  /**
+   * In whose name the server asks another cluster what it needs for a request of `user`; without one, for
+   * nobody in particular.
+   */
+  actingFor(user?: string): string {
+    return this.#isAuthenticated ? (user ?? nobody) : "root";
+  }
+
   /** A client of another cluster that acts for `user`; `undefined` when the cluster is not known. */
   client(cluster: string, user: string): YtClient | undefined {
     const name = normalizeClusterName(cluster);
@@ -60,19 +98,34 @@ export class ClusterDirectory {
     if (entry === undefined) {
       return undefined;
     }
-    const key = `${user}\0${entry.proxy}`;
+    const { token, ca } = this.#connection(name);
+    const key = [user, entry.proxy, token, ca].join("\0");
     let client = this.#clients.get(key);
     if (client === undefined) {
       client = createClient({
-        transport: this.#transport,
+        transport: this.#transportFor(ca),
         ...this.#clientOptions,
         proxy: entry.proxy,
         user,
+        ...(token === undefined ? {} : { token }),
         retries: false,
       });
+      if (this.#clients.size >= maxClients) {
+        this.#clients.clear();
+      }
       this.#clients.set(key, client);
     }
     return client;
+  }
+
+  #transportFor(ca: string | undefined): Transport {
+    const key = ca ?? "";
+    let transport = this.#transports.get(key);
+    if (transport === undefined) {
+      transport = undiciTransport({ connectTimeoutMs, ...(ca === undefined ? {} : { ca }) });
+      this.#transports.set(key, transport);
+    }
+    return transport;
   }
 
   /** An exchange with another cluster, to be run in steps. */
@@ -100,7 +153,7 @@ export class ClusterDirectory {
 
   async close(): Promise<void> {
     this.#clients.clear();
-    await this.#transport.close();
+    await Promise.all([...this.#transports.values()].map((transport) => transport.close()));
   }
 }
 

@@ -5,6 +5,7 @@
  */
 import { mapOf, type YsonValue, YtError } from "@qyt/base";
 import { isSha256Hex } from "../../access/authentication/index.ts";
+import { open } from "../access.ts";
 import { type CommandContext, defineCommand, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 
@@ -12,7 +13,7 @@ const changing = { input: "null", output: "structured", isVolatile: true, isHeav
 
 const maxDescriptionLength = 1024;
 
-const ownAccess = "being the user and knowing the password, or being a superuser";
+const ownAccess = open("the user himself with his password, or a superuser");
 
 /**
  * Lets superusers pass, and the user with the right password.
