@@ -8,24 +8,35 @@ type Permission = "read" | "write";
 
 const names: Readonly<Record<Permission, string>> = { read: "Read", write: "Write" };
 
-/** The table at a path of this cluster, for a user who has the permission. @throws YtError 500, 901 */
+/**
+ * The table at a path of this cluster, for a user who has the permission: to read is to read all columns.
+ * @throws YtError 500, 901
+ */
 export function permittedTable(
   services: QueueServices,
   context: QueueContext,
   path: RichPath,
   permission: Permission,
 ): DynamicTable {
-  return explained(path.path, permission, () => services.tables.dynamicTable(context, path, { permission }));
+  return explained(path.path, permission, () => {
+    const table = services.tables.dynamicTable(context, path, { permission });
+    if (permission === "read") {
+      table.check(context.user, permission, "all");
+    }
+    return table;
+  });
 }
 
 /** @throws YtError 901 */
 export function checkPermission(table: DynamicTable, context: QueueContext, permission: Permission): void {
-  explained(table.path, permission, () => table.check(context.user, permission));
+  explained(table.path, permission, () =>
+    table.check(context.user, permission, permission === "read" ? "all" : undefined),
+  );
 }
 
-function explained<T>(path: string, permission: Permission, check: () => T): T {
+function explained<T>(path: string, permission: Permission, work: () => T): T {
   try {
-    return check();
+    return work();
   } catch (thrown) {
     const error = toYtError(thrown);
     throw error.has("AuthorizationError")

@@ -38,9 +38,10 @@ export async function pullQueue(
   );
   checkLimits(parameters, parameters.offset, parameters.queuePath.path);
   const table = services.tables.dynamicTable(context, parameters.queuePath);
+  const mayRead = (): void => checkPermission(table, context, "read");
+  mayRead();
   requireOrdered(table);
-  checkPermission(table, context, "read");
-  return pullLocal(services, context, table, parameters, parameters.offset);
+  return pullLocal(services, context, table, parameters, { offset: parameters.offset, mayRead });
 }
 
 /** Rows of a queue, on any cluster, for who may read the registered consumer. Does not move the offset. */
@@ -68,7 +69,17 @@ export async function pullQueueConsumer(
   }
   const queueTable = services.tables.dynamicTable(context, queue.path);
   requireOrdered(queueTable);
-  return pullLocal(services, context, queueTable, parameters, offset);
+  const mayRead = async (): Promise<void> => {
+    checkPermission(table, context, "read");
+    await requireRegistration(services, context, consumerPath, queuePath);
+  };
+  return pullLocal(services, context, queueTable, parameters, { offset, mayRead });
+}
+
+interface PullStart {
+  readonly offset: bigint;
+  /** Asked again after a wait, which may last an hour. @throws YtError 901 */
+  readonly mayRead: () => void | Promise<void>;
 }
 
 function requireOrdered(table: DynamicTable): void {
@@ -82,11 +93,14 @@ async function pullLocal(
   context: QueueContext,
   table: DynamicTable,
   parameters: PullLimits & { readonly format: DataFormat },
-  asked: bigint,
+  { offset: asked, mayRead }: PullStart,
 ): Promise<PullResult> {
   const offset = toRowIndex(asked);
   if (parameters.waitTimeoutMs > 0) {
-    await waitForRow(services, context, table, parameters, offset);
+    const hasWaited = await waitForRow(services, context, table, parameters, offset);
+    if (hasWaited) {
+      await mayRead();
+    }
   }
   const tablet = table.readableTablet(parameters.partitionIndex);
   const { layoutRevision } = table;
@@ -110,24 +124,24 @@ async function pullLocal(
   };
 }
 
-/** Waits until there is a row at the offset or after, or for as long as the caller wants. */
+/** Waits until there is a row at the offset or after, or for as long as the caller wants. True if it had to. */
 async function waitForRow(
   services: QueueServices,
   context: QueueContext,
   table: DynamicTable,
   limits: PullLimits,
   offset: number,
-): Promise<void> {
+): Promise<boolean> {
   const longestMs = context.deadline?.remainingMs() ?? limits.waitTimeoutMs;
   const wait = services.waits.begin(Math.min(limits.waitTimeoutMs, longestMs), context.signal);
   try {
-    for (;;) {
+    for (let hasWaited = false; ; hasWaited = true) {
       // Looked up anew: meanwhile it may be unmounted, which is an error, or another one.
       const tablet = table.readableTablet(limits.partitionIndex);
       const { totalRowCount, trimmedRowCount } = tablet.visible;
       const wanted = Math.max(offset, trimmedRowCount);
       if (wanted < totalRowCount || wait.signal.aborted) {
-        return;
+        return hasWaited;
       }
       await tablet.waitForRows(wanted, wait.signal).catch(onlyWhenAborted(wait.signal));
     }

@@ -29,8 +29,8 @@ export interface DynamicTable {
   /** For rows that were read by this schema. @throws YtError 1704 when the table has been altered since */
   requireSchema(schema: TableSchema): void;
 
-  /** @throws YtError 901 */
-  check(user: string, permission: "read" | "write" | "mount"): void;
+  /** @param columns those that are read, or all of them. @throws YtError 901 */
+  check(user: string, permission: "read" | "write" | "mount", columns?: readonly string[] | "all"): void;
 
   // Ordered tables
 

@@ -5,6 +5,7 @@
  */
 import { bare, emptyMap, isMap, type YsonMap, type YsonValue } from "@qyt/base";
 import { parseBoolean, parseInteger, parseString } from "../attributes/values.ts";
+import { checkBundle } from "../bundles.ts";
 import type { Node } from "../node.ts";
 import type { BuiltinAttribute, NodeType } from "../node-type.ts";
 
@@ -63,11 +64,7 @@ function settingAttribute(name: string, parse: (value: YsonValue) => YsonValue):
     ...(name === "tablet_cell_bundle"
       ? {
           authorizeValue(draft, _node, value) {
-            const bundle = draft.findNode("//sys/tablet_cell_bundles")?.id;
-            const node = bundle === undefined ? undefined : draft.child(bundle, String(bare(value)));
-            if (node !== undefined) {
-              draft.check(draft.user, "use", node);
-            }
+            checkBundle(draft, draft.user, parseString(value), "use");
           },
         }
       : {}),

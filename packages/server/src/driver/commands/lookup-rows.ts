@@ -1,6 +1,6 @@
 /** Rows of sorted tables by key. Specified in: yt/yt/client/driver/table_commands.cpp. */
 import { Attributed, mapOf, turn, Uint64, type YsonValue, YtError } from "@qyt/base";
-import { createRowWriter, type EncodedRows } from "@qyt/schema";
+import { createRowWriter, type EncodedRows, type TableSchema } from "@qyt/schema";
 import { writeYsonList } from "@qyt/yson";
 import type { DynamicTable, RowVersion } from "../../tablets/index.ts";
 import { needs, right } from "../access.ts";
@@ -45,6 +45,7 @@ const lookupRows = defineCommand({
     const keys = await readRows(context, table.keySchema, { rowKind: "keys" });
     const timestamp = readTimestamp(context, parameters.timestamp);
     const positions = columnPositions(table, parameters.column_names);
+    checkColumns(context, table, schema, positions);
     table.requireSchema(schema);
     const request: Lookup = {
       context,
@@ -84,6 +85,21 @@ async function encodedKeys(table: DynamicTable, keys: EncodedRows): Promise<Buff
     }
   }
   return encoded;
+}
+
+/** Those of the key are read too: the answer says which keys there are. @throws YtError 901 */
+function checkColumns(
+  context: CommandContext,
+  table: DynamicTable,
+  { columns, keyColumnCount }: TableSchema,
+  positions: readonly number[],
+): void {
+  const read = columns.filter((_, position) => position < keyColumnCount || positions.includes(position));
+  table.check(
+    context.user,
+    "read",
+    read.map(({ name }) => name),
+  );
 }
 
 function columnPositions(table: DynamicTable, names: readonly string[] | undefined): number[] {

@@ -45,7 +45,13 @@ const selectRows = defineCommand({
     const parsed = parseQuery(parameters.query, options);
     const path = parseRichPath(parsed.tablePath);
     const table = context.services.tables.dynamicHandle({ user: context.user }, path, { permission: "read" });
-    const plan = prepareQuery(parsed, table.querySchema, options);
+    const schema = table.querySchema;
+    const plan = prepareQuery(parsed, schema, options);
+    table.check(
+      context.user,
+      "read",
+      plan.readColumns.flatMap((position) => schema.columns[position]?.name ?? []),
+    );
     const timestamp = readTimestamp(context, parameters.timestamp);
     table.requireReadable();
     const source = table.sorted ? sortedSource(table, timestamp) : orderedSource(table);

@@ -43,7 +43,7 @@ export async function concatenate(
       }
     }
     for (const node of sources) {
-      draft.check(context.user, "read", node);
+      draft.check(context.user, "full_read", node);
     }
     draft.check(context.user, "write", destination);
     if (destination.type === "file") {

@@ -118,7 +118,7 @@ export async function attachQueueChunks(
   await tables.cypress.mutate(context, (draft) => {
     const queue = tableAt(draft, options.source);
     const destination = tableAt(draft, options.destination);
-    draft.check(context.user, "read", queue);
+    draft.check(context.user, "full_read", queue);
     draft.check(context.user, "write", destination);
     requireQueue(draft, queue);
     const plan = requireDestination(draft, destination, queue);

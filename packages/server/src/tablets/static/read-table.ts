@@ -123,17 +123,18 @@ function accessibleColumns(
   omitsInaccessible: boolean,
 ): Columns {
   const asked = columnsOf(path);
-  const names = asked ?? namesOf(node.state.schema);
   if (!omitsInaccessible) {
-    view.check(user, "read", node, { columns: names });
+    view.check(user, "read", node, { columns: asked ?? "all" });
     return { wanted: asked === undefined ? undefined : new Set(asked), omitted: [] };
   }
   view.check(user, "read", node);
-  const decisions = view.decide(user, "read", node, { columns: names }).columns ?? [];
-  const omitted = names.filter((_, index) => decisions[index]?.action === "deny");
+  const names = asked ?? namesOf(node.state.schema);
+  const decisions = view.decide(user, "read", node, { columns: asked ?? "all" }).columns ?? [];
+  const omitted = decisions.filter(({ action }) => action === "deny").map(({ column }) => column);
   if (omitted.length === 0) {
     return { wanted: asked === undefined ? undefined : new Set(asked), omitted };
   }
+  // Of a table whose rows may have any columns, those of its schema are left: the others cannot be listed.
   const denied = new Set(omitted);
   return { wanted: new Set(names.filter((name) => !denied.has(name))), omitted };
 }

@@ -1,7 +1,7 @@
 /** What `create` makes of the attributes of a new table. Specified in: tablet_manager.cpp. */
 import { assert, bare, type YsonValue, YtError } from "@qyt/base";
 import { TableSchema, toDynamicSchema, validateStaticTableSchema } from "@qyt/schema";
-import type { CreateInput, Draft } from "../../cypress/index.ts";
+import { type CreateInput, checkBundle, type Draft } from "../../cypress/index.ts";
 import { ComputedColumns } from "./computed-columns.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { parseQueueSetting, queueSettings } from "./queue-attributes.ts";
@@ -25,6 +25,9 @@ export function createState(environment: TableEnvironment, draft: Draft, input: 
     const value = own ?? (setting.inheritable === true ? draft.inherited(input.parent, name) : undefined);
     if (value !== undefined) {
       settings.set(name, parseSetting(name, value));
+    }
+    if (own !== undefined && name === "tablet_cell_bundle") {
+      checkBundle(draft, draft.user, String(settings.get(name)), "use");
     }
   }
   const tabletCount = take("tablet_count");

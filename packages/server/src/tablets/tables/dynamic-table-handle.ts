@@ -43,6 +43,11 @@ function derived(schema: TableSchema): DerivedSchemas {
   return known;
 }
 
+/** Who reads the timestamp of a value has to be allowed to read the value. */
+function columnOfTimestamp(name: string): string {
+  return name.replace(/^\$timestamp:/, "");
+}
+
 export class DynamicTableHandle implements DynamicTable {
   readonly id: string;
   readonly path: string;
@@ -139,8 +144,9 @@ export class DynamicTableHandle implements DynamicTable {
     return this.state.tablets;
   }
 
-  check(user: string, permission: "read" | "write" | "mount"): void {
-    this.#view().check(user, permission, this.node);
+  check(user: string, permission: "read" | "write" | "mount", columns?: readonly string[] | "all"): void {
+    const read = columns === undefined || columns === "all" ? columns : columns.map(columnOfTimestamp);
+    this.#view().check(user, permission, this.node, read === undefined ? {} : { columns: read });
   }
 
   writableTabletIndexes(): readonly number[] {

@@ -5,7 +5,7 @@ import { type Timer, toYtError, turn, YtError } from "@qyt/base";
 import { keyRangeFrom, keyRangeTo, type RowValue, timestampFromMs } from "@qyt/schema";
 import { parseRichPath, type RichPath } from "@qyt/yson";
 import { type Cell, WriteBatch } from "../../cell/index.ts";
-import type { Cypress, Node, NodeType, View } from "../../cypress/index.ts";
+import { type Cypress, checkBundle, type Node, type NodeType, type View } from "../../cypress/index.ts";
 import { ChunkManager } from "../chunks/chunk-manager.ts";
 import { commitPrepared } from "../chunks/commit-prepared.ts";
 import type { DynamicTable } from "../dynamic-table.ts";
@@ -22,6 +22,7 @@ import { noQueueAgents, type QueueAgentAccess } from "./queue-agent-access.ts";
 import { QueueObjects } from "./queue-objects.ts";
 import { choosePivots, type ReshardOptions, reshardTable } from "./reshard.ts";
 import { rowFormatOf } from "./row-format.ts";
+import { bundleOf } from "./settings.ts";
 import { isOrderedDynamic, isSortedDynamic, type TableState } from "./table-state.ts";
 import { createTableType } from "./table-type.ts";
 
@@ -36,6 +37,19 @@ export interface Table {
   readonly path: string;
   readonly node: Node<TableState>;
   readonly view: View;
+}
+
+interface DynamicTableOptions {
+  /** What the user has to have on the table. Of columns, that is asked when it is known which are read. */
+  readonly permission?: "read" | "write";
+}
+
+/** Rights that every change of tablets needs. @throws YtError 901 */
+function checkTabletRights(view: View, user: string, node: Node<TableState>): void {
+  view.check(user, "mount", node);
+  if (node.state.dynamic) {
+    checkBundle(view, user, bundleOf(node.state), "use");
+  }
 }
 
 /** How often flushes, retention and compaction are looked at, in milliseconds. */
@@ -126,7 +140,7 @@ export class TableManager {
   dynamicTable(
     context: TableContext,
     path: RichPath | string,
-    options: { readonly permission?: "read" | "write" } = {},
+    options: DynamicTableOptions = {},
   ): DynamicTable {
     return this.dynamicHandle(context, path, options);
   }
@@ -135,7 +149,7 @@ export class TableManager {
   dynamicHandle(
     context: TableContext,
     path: RichPath | string,
-    options: { readonly permission?: "read" | "write" } = {},
+    options: DynamicTableOptions = {},
   ): DynamicTableHandle {
     const table = this.find({ user: context.user }, path);
     if (options.permission !== undefined) {
@@ -199,11 +213,11 @@ export class TableManager {
   /** @throws YtError of tables §5.6 */
   async reshard(context: TableContext, path: RichPath, options: ReshardOptions): Promise<void> {
     const { path: real, node: seen, view } = this.find({ user: context.user }, path);
-    view.check(context.user, "mount", seen);
+    checkTabletRights(view, context.user, seen);
     const chosen = await choosePivots(this.environment, seen, real, options);
     await this.cypress.mutate({ user: context.user }, (draft) => {
       const node = draft.resolveNode(real) as Node<TableState>;
-      draft.check(context.user, "mount", node);
+      checkTabletRights(draft, context.user, node);
       reshardTable(this.environment, draft, node, options, chosen);
     });
   }
@@ -246,7 +260,10 @@ export class TableManager {
     const { path: real } = this.find({ user: context.user }, path);
     await this.cypress.mutate({ user: context.user }, (draft) => {
       const node = draft.resolveNode(real) as Node<TableState>;
-      draft.check(context.user, "mount", node);
+      checkTabletRights(draft, context.user, node);
+      if (command === "force_unmount") {
+        checkBundle(draft, context.user, bundleOf(node.state), "administer");
+      }
       changeTabletStates(this.environment, draft, node, command, range);
     });
   }

@@ -161,6 +161,11 @@ export function settingOf(state: TableState, name: string): YsonValue {
   return typeof fallback === "function" ? fallback(state) : fallback;
 }
 
+/** Name of the tablet cell bundle that the table's tablets are in, or come into when they are mounted. */
+export function bundleOf(state: TableState): string {
+  return String(settingOf(state, "tablet_cell_bundle"));
+}
+
 /** A mount setting: a plain attribute of the table or a key of `mount_config`. */
 function mountSetting(attributes: YsonMap, state: TableState, name: string): YsonValue | undefined {
   const config = settingOf(state, "mount_config");
