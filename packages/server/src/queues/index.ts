@@ -17,13 +17,16 @@ export { defaultMaxDataWeight, defaultMaxRowCount, pullQueue, pullQueueConsumer 
 export type { ConsumerReference, Reference } from "./reference.ts";
 export { formatReference } from "./reference.ts";
 export {
-  LocalRegistrationTable,
   type Registration,
   type RegistrationFilter,
+  registrationTableSchema,
+  registrationToYson,
+} from "./registration-rows.ts";
+export {
+  LocalRegistrationTable,
   type RegistrationTable,
   RemoteRegistrationTable,
   registrationTablePath,
-  registrationTableSchema,
 } from "./registration-table.ts";
 export {
   listQueueConsumerRegistrations,

@@ -9,7 +9,7 @@ import type { QueueContext, QueueServices } from "./context.ts";
 import type { ConsumerReference, Reference } from "./reference.ts";
 import { clusterOf } from "./reference.ts";
 import { isServedHere, resolveConsumer, resolveReference } from "./references.ts";
-import type { Registration } from "./registration-table.ts";
+import type { Registration } from "./registration-rows.ts";
 
 export interface RegisterParameters {
   readonly queuePath: RichPath;
@@ -64,7 +64,7 @@ export async function listQueueConsumerRegistrations(
   services: QueueServices,
   context: QueueContext,
   filter: { readonly queuePath?: RichPath | undefined; readonly consumerPath?: RichPath | undefined },
-): Promise<Registration[]> {
+): Promise<readonly Registration[]> {
   const resolved: { queue?: Reference; consumer?: ConsumerReference } = {};
   if (filter.queuePath !== undefined) {
     resolved.queue = await resolveReference(services, context, filter.queuePath, "lenient");

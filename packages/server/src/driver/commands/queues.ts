@@ -1,5 +1,5 @@
 /** The commands of the Queue API. Specified in: yt/yt/client/driver/queue_commands.cpp. */
-import { Attributed, limits, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { limits, mapOf, Uint64, YtError } from "@qyt/base";
 import { Deadline } from "../../clusters/index.ts";
 import * as queues from "../../queues/index.ts";
 import { needs, open, remarked, right, when } from "../access.ts";
@@ -92,26 +92,9 @@ const listQueueConsumerRegistrations = defineCommand({
         consumerPath: consumer_path,
       },
     );
-    return structured(found.map(registrationToYson));
+    return structured(found.map(queues.registrationToYson));
   },
 });
-
-function registrationToYson(registration: queues.Registration): YsonMap {
-  return mapOf({
-    queue_path: qualified(registration.queue),
-    consumer_path: qualified(registration.consumer),
-    vital: registration.vital,
-    partitions: registration.partitions,
-  });
-}
-
-function qualified(reference: queues.ConsumerReference): YsonValue {
-  const { cluster, name } = reference;
-  return new Attributed(
-    mapOf(name === undefined ? { cluster } : { cluster, queue_consumer_name: name }),
-    reference.path,
-  );
-}
 
 /**
  * What both pulls take. Limits are checked by the queue room, with its texts.

@@ -1,6 +1,7 @@
 /** Rows of sorted dynamic tables. */
 export { firstRowKey, rowKeyAfter, rowKeyOf, rowsPrefix, storedKey } from "./row-keys.ts";
 export { LockGroups, type LockMode, mainGroup } from "./row-locks.ts";
+export { RowWatch } from "./row-watch.ts";
 export type { RowWrite, WriteStamp } from "./row-write-types.ts";
 export type { WriteSession } from "./row-writes.ts";
 export { type ScannedRows, SortedRows, type SortedRowsOptions } from "./sorted-rows.ts";

@@ -5,14 +5,33 @@
 import { Uint64, YtError } from "@qyt/base";
 import { RowLocks } from "./row-locks.ts";
 import type { RowSweep } from "./row-sweep.ts";
+import type { RowWatch, WatchedRows } from "./row-watch.ts";
+import type { RowWrite } from "./row-write-types.ts";
 
-export class RowState {
+export class RowState implements WatchedRows {
   readonly locks = new RowLocks();
   readonly sweep: RowSweep;
+  readonly watches = new Set<RowWatch>();
+  #lastWriteTimestamp = 0n;
   #isGone = false;
 
   constructor(sweep: RowSweep) {
     this.sweep = sweep;
+  }
+
+  get lastWriteTimestamp(): bigint {
+    return this.#lastWriteTimestamp;
+  }
+
+  /** A commit is about to write rows. */
+  noteWrites(timestamp: bigint, writes: readonly RowWrite[]): void {
+    if (timestamp > this.#lastWriteTimestamp) {
+      this.#lastWriteTimestamp = timestamp;
+    }
+    this.sweep.noteWrite(timestamp);
+    for (const watch of this.watches) {
+      watch.note(timestamp, writes);
+    }
   }
 
   /** The table is removed: from now on its rows go, a part at a time. */

@@ -31,7 +31,7 @@ export interface WrittenRows {
   decodeKey(key: Buffer): RowValue[];
   /** Position in the schema of a stored cell's column; −1 when the column is gone. */
   positionOfColumn(columnId: number): number;
-  noteWrite(timestamp: bigint): void;
+  noteWrites(timestamp: bigint, writes: readonly RowWrite[]): void;
   /** Versions of a row above a timestamp, newest first. */
   versionsAbove(key: Buffer, timestamp: bigint): Iterable<StoredVersion>;
 }
@@ -76,7 +76,7 @@ export class WriteSession implements Prepared {
   /** Puts the versions into the batch and claims the rows. */
   put(batch: WriteBatch, writes: readonly RowWrite[]): void {
     const { commitTimestamp } = this.#stamp;
-    this.#table.noteWrite(commitTimestamp);
+    this.#table.noteWrites(commitTimestamp, writes);
     for (const write of writes) {
       const key = write.name;
       if (write.version !== undefined) {

@@ -194,7 +194,7 @@ export class SortedRows implements StoredColumns {
         path: this.#path,
         decodeKey: (key) => this.decodeKey(key),
         positionOfColumn: (columnId) => this.positionOfColumn(columnId),
-        noteWrite: (timestamp) => this.state.sweep.noteWrite(timestamp),
+        noteWrites: (timestamp, writes) => this.state.noteWrites(timestamp, writes),
         versionsAbove: (key, timestamp) =>
           this.#read(versionRange(this.#prefix, key, timestamp, maxTimestamp)),
       },
