@@ -1,0 +1,160 @@
+/**
+ * Trims a queue by a plan: asks for what the plan needs, and sends the trims.
+ *
+ * Specified in: yt/yt/server/queue_agent/queue_controller.cpp (TQueueTrimSession). Tables are named by object
+ * id, so that a queue made anew is never trimmed by decisions about the one before it.
+ */
+import { bare, isList, isMap, mapOf, Uint64, type YsonValue, YtError } from "@qyt/base";
+import type { YtClient } from "@qyt/client";
+import { timestampFromSeconds, timestampSeconds } from "@qyt/schema";
+import { errorFromYson } from "@qyt/yson";
+import type { AgentContext } from "../context.ts";
+import { referenceToString } from "../objects/reference.ts";
+import {
+  type LifetimeFloor,
+  type PartitionTrim,
+  planTrim,
+  type TrimPlan,
+  type TrimView,
+} from "./trim-plan.ts";
+
+/** A batch of trims; a table has at most 2,000 tablets. */
+const trimsPerBatch = 1_000;
+
+export class Trimmer {
+  readonly #context: Pick<AgentContext, "clusters">;
+
+  constructor(context: Pick<AgentContext, "clusters">) {
+    this.#context = context;
+  }
+
+  /**
+   * Trims each partition of the queue as far as it may. What fails in one partition leaves the others.
+   *
+   * @returns how many partitions were trimmed
+   * @throws YtError for alert 3036, when something could not be read or trimmed
+   */
+  async trim(view: TrimView): Promise<number> {
+    const { queue } = view;
+    let plan = planTrim(view);
+    const needed = plan.floorsNeeded;
+    let client: YtClient | undefined;
+    if (needed.length > 0 || plan.trims.length > 0) {
+      client = this.#context.clusters.client(queue.reference.cluster);
+      const table = tableOf(view);
+      if (needed.length > 0) {
+        plan = planTrim(view, await readLifetimeFloors(client, table, view, needed));
+      }
+      const failed = await trimPartitions(client, table, plan.trims);
+      plan = { ...plan, errors: new Map([...plan.errors, ...failed]) };
+    }
+    if (plan.errors.size > 0) {
+      throw sessionError(view, plan);
+    }
+    return plan.trims.length;
+  }
+}
+
+function tableOf({ queue }: TrimView): string {
+  const { objectId } = queue.row;
+  if (objectId === null) {
+    throw new YtError(
+      `Object id of queue ${referenceToString(queue.reference)} is not known yet, so it cannot be trimmed`,
+    );
+  }
+  return `#${objectId}`;
+}
+
+/** For each partition the first row that is younger than the retained lifetime, in whole stores. */
+async function readLifetimeFloors(
+  client: YtClient,
+  table: string,
+  { queue }: TrimView,
+  partitions: readonly number[],
+): Promise<ReadonlyMap<number, LifetimeFloor>> {
+  const barrier = await lifetimeBarrier(
+    client,
+    queue.reference.cluster,
+    queue.row.autoTrimConfig?.retainedLifetimeDurationMs ?? 0,
+  );
+  const answer = await client.execute("get_ordered_tablet_safe_trim_row_count", {
+    requests: partitions.map((partitionIndex) =>
+      mapOf({ path: table, tablet_index: BigInt(partitionIndex), timestamp: new Uint64(barrier) }),
+    ),
+  });
+  const results = isList(answer) ? answer : [];
+  return new Map(partitions.map((partitionIndex, index) => [partitionIndex, floorOf(results[index])]));
+}
+
+/** The timestamp before which rows are old enough. */
+async function lifetimeBarrier(client: YtClient, cluster: string, durationMs: number): Promise<bigint> {
+  let now: bigint;
+  try {
+    now = await client.generateTimestamp();
+  } catch (thrown) {
+    throw thrown instanceof YtError
+      ? thrown.wrap(`Cannot generate timestamp for cluster ${cluster}`)
+      : thrown;
+  }
+  return timestampFromSeconds(Math.max(0, timestampSeconds(now) - durationMs / 1_000));
+}
+
+function floorOf(result: YsonValue | undefined): LifetimeFloor {
+  const fields = result === undefined ? null : bare(result);
+  if (isMap(fields)) {
+    const rowCount = bare(fields.get("row_count") ?? null);
+    if (typeof rowCount === "bigint") {
+      return rowCount;
+    }
+    const error = fields.get("error");
+    if (error !== undefined) {
+      return errorFromYson(error);
+    }
+  }
+  return new YtError("The cluster did not say which rows are older than the retained lifetime");
+}
+
+/** @returns what failed, by partition */
+async function trimPartitions(
+  client: YtClient,
+  table: string,
+  trims: readonly PartitionTrim[],
+): Promise<ReadonlyMap<number, YtError>> {
+  const failed = new Map<number, YtError>();
+  for (let start = 0; start < trims.length; start += trimsPerBatch) {
+    const batch = trims.slice(start, start + trimsPerBatch);
+    const answer = await client.execute("execute_batch", {
+      requests: batch.map(({ partitionIndex, trimmedRowCount }) =>
+        mapOf({
+          command: "trim_rows",
+          parameters: mapOf({
+            path: table,
+            tablet_index: BigInt(partitionIndex),
+            trimmed_row_count: trimmedRowCount,
+          }),
+        }),
+      ),
+    });
+    const fields = answer === undefined ? null : bare(answer);
+    const results = isMap(fields) ? bare(fields.get("results") ?? []) : fields;
+    for (const [index, { partitionIndex }] of batch.entries()) {
+      const result = isList(results) ? bare(results[index] ?? null) : null;
+      const error = isMap(result) ? result.get("error") : undefined;
+      if (error !== undefined) {
+        failed.set(partitionIndex, errorFromYson(error));
+      }
+    }
+  }
+  return failed;
+}
+
+function sessionError({ queue }: TrimView, { errors }: TrimPlan): YtError {
+  const inner = [...errors].map(([partitionIndex, error]) =>
+    error.withAttributes({ partition_index: BigInt(partitionIndex) }),
+  );
+  const session = new YtError(`Failed to trim ${inner.length} partitions`, {
+    inner,
+    attributes: { replica: referenceToString(queue.reference) },
+  });
+  return new YtError("Error trimming 1 queue replicas", { inner: [session] });
+}
