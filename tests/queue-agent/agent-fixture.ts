@@ -1,0 +1,268 @@
+/**
+ * A world for tests of the queue agent: clusters in this process behind real sockets, helpers that make
+ * queues, consumers and registrations, and agents with fast periods.
+ */
+import { type Clock, seededRandom, systemClock, type YsonMap, type YsonValue } from "@qyt/base";
+import { createClient, type YtClient } from "@qyt/client";
+import { type Cluster, MemoryStore, startCluster } from "@qyt/server";
+import { ForgetfulStore, freePort } from "@qyt/testing";
+import { parseYson, writeYson } from "@qyt/yson";
+import { pino } from "pino";
+import { ClusterClients } from "../../packages/queue-agent/src/clusters/cluster-clients.ts";
+import {
+  type DynamicConfig,
+  defaultDynamicConfig,
+} from "../../packages/queue-agent/src/config/dynamic-config.ts";
+import type { AgentContext } from "../../packages/queue-agent/src/context.ts";
+import { type ObjectReference, referenceToString } from "../../packages/queue-agent/src/objects/reference.ts";
+import { StateReader } from "../../packages/queue-agent/src/state/state-reader.ts";
+import {
+  ensureStateTables,
+  locateStateTables,
+  type StateTables,
+} from "../../packages/queue-agent/src/state/state-tables.ts";
+
+export const logger = pino({ level: process.env.QYT_TEST_LOG ?? "silent" });
+
+/** The schema of a queue as the documentation makes it. */
+export const queueSchema: YsonValue = parseYson(
+  '[{name=data;type=string};{name="$timestamp";type=uint64};{name="$cumulative_data_weight";type=int64}]',
+);
+
+export interface WorldOptions {
+  /** The first one keeps the state. Default: `primary` alone. */
+  readonly clusters?: readonly string[];
+  readonly clock?: Clock;
+}
+
+export interface QueueOptions {
+  readonly tabletCount?: number;
+  readonly schema?: YsonValue;
+  readonly attributes?: Readonly<Record<string, YsonValue>>;
+  /** Default: true. */
+  readonly mount?: boolean;
+}
+
+export class AgentWorld {
+  readonly clusters: ReadonlyMap<string, Cluster>;
+  readonly stateCluster: string;
+  readonly clock: Clock;
+  readonly #clients = new Map<string, YtClient>();
+  readonly #closers: (() => Promise<void>)[] = [];
+
+  private constructor(clusters: ReadonlyMap<string, Cluster>, stateCluster: string, clock: Clock) {
+    this.clusters = clusters;
+    this.stateCluster = stateCluster;
+    this.clock = clock;
+  }
+
+  static async start(options: WorldOptions = {}): Promise<AgentWorld> {
+    const names = options.clusters ?? ["primary"];
+    const clock = options.clock ?? systemClock;
+    const stateCluster = names[0] ?? "primary";
+    const peers = new Map<string, { readonly proxy: string }>();
+    const ports = new Map<string, number>();
+    for (const name of names) {
+      const port = await freePort();
+      ports.set(name, port);
+      peers.set(name, { proxy: `http://127.0.0.1:${port}` });
+    }
+    const clusters = new Map<string, Cluster>();
+    for (const name of names) {
+      const cluster = await startCluster({
+        name,
+        host: "127.0.0.1",
+        port: ports.get(name) ?? 0,
+        dataDirectory: "",
+        version: "25.1.0-test",
+        logger,
+        peers: () => peers,
+        registrationsCluster: stateCluster,
+        store: new ForgetfulStore(new MemoryStore()),
+        clock,
+      });
+      clusters.set(name, cluster);
+    }
+    return new AgentWorld(clusters, stateCluster, clock);
+  }
+
+  /** Stops agents first, then the clusters. */
+  async stop(): Promise<void> {
+    for (const close of this.#closers.toReversed()) {
+      await close();
+    }
+    for (const client of this.#clients.values()) {
+      await client.close();
+    }
+    await Promise.all([...this.clusters.values()].map((cluster) => cluster.close(1_000)));
+  }
+
+  /** Called by `stop`, the last one added first. */
+  onStop(close: () => Promise<void>): void {
+    this.#closers.push(close);
+  }
+
+  address(cluster: string = this.stateCluster): string {
+    const found = this.clusters.get(cluster);
+    if (found === undefined) {
+      throw new Error(`No cluster ${cluster} in this world`);
+    }
+    return found.address;
+  }
+
+  client(cluster: string = this.stateCluster): YtClient {
+    let client = this.#clients.get(cluster);
+    if (client === undefined) {
+      client = createClient({ proxy: this.address(cluster) });
+      this.#clients.set(cluster, client);
+    }
+    return client;
+  }
+
+  /** What an agent's parts are given, for tests of one part; the state tables exist afterwards. */
+  async context(
+    options: {
+      readonly agentId?: string;
+      readonly config?: () => DynamicConfig;
+      readonly clock?: Clock;
+    } = {},
+  ): Promise<{ context: AgentContext; tables: StateTables; stateReader: StateReader }> {
+    const clock = options.clock ?? this.clock;
+    const random = seededRandom(1);
+    const clusters = new ClusterClients({
+      stateCluster: this.stateCluster,
+      stateProxy: this.address(),
+      access: new Map(),
+      byDefault: {},
+      clock: systemClock,
+      random,
+    });
+    this.onStop(() => clusters.close());
+    await clusters.refresh();
+    const root = "//sys/queue_agents";
+    const tables = locateStateTables({ root, stateCluster: this.stateCluster });
+    await ensureStateTables(clusters, tables, systemClock, new AbortController().signal);
+    const context: AgentContext = {
+      clock,
+      random,
+      logger,
+      clusters,
+      agentId: options.agentId ?? "127.0.0.1:1",
+      host: "127.0.0.1",
+      stage: "production",
+      root,
+      config: options.config ?? (() => defaultDynamicConfig),
+    };
+    return { context, tables, stateReader: new StateReader(clusters, tables) };
+  }
+
+  async createQueue(queue: ObjectReference, options: QueueOptions = {}): Promise<string> {
+    const client = this.client(queue.cluster);
+    const attributes: YsonMap = new Map<string, YsonValue>([
+      ["dynamic", true],
+      ["schema", options.schema ?? queueSchema],
+      ["tablet_count", BigInt(options.tabletCount ?? 1)],
+      ...Object.entries(options.attributes ?? {}),
+    ]);
+    const id = await client.create("table", queue.path, { attributes, recursive: true });
+    if (options.mount !== false) {
+      await client.mountTable(queue.path);
+    }
+    return id;
+  }
+
+  /** Mounted, with the schema of the documentation. */
+  async createConsumer(consumer: ObjectReference): Promise<string> {
+    return this.client(consumer.cluster).create("queue_consumer", consumer.path, { recursive: true });
+  }
+
+  async register(
+    queue: ObjectReference,
+    consumer: ObjectReference,
+    options: { readonly vital?: boolean; readonly partitions?: readonly bigint[] } = {},
+  ): Promise<void> {
+    await this.client(queue.cluster).registerQueueConsumer(richPath(queue), richPath(consumer), {
+      vital: options.vital ?? false,
+      ...(options.partitions === undefined ? {} : { partitions: options.partitions }),
+    });
+  }
+
+  async unregister(queue: ObjectReference, consumer: ObjectReference): Promise<void> {
+    await this.client(queue.cluster).unregisterQueueConsumer(richPath(queue), richPath(consumer));
+  }
+
+  /** Rows `{data=…}` into one tablet. */
+  async push(queue: ObjectReference, texts: readonly string[], tabletIndex = 0): Promise<void> {
+    const rows = texts.map((data) => ({ $tablet_index: BigInt(tabletIndex), data }));
+    await this.client(queue.cluster).insertRows(queue.path, rows);
+  }
+
+  async advance(
+    consumer: ObjectReference,
+    queue: ObjectReference,
+    partition: number,
+    newOffset: bigint,
+  ): Promise<void> {
+    await this.client(consumer.cluster).advanceQueueConsumer(consumer.path, richPath(queue), partition, {
+      oldOffset: null,
+      newOffset,
+    });
+  }
+
+  /** Unmounts and mounts, which makes chunks of what was written. */
+  async flush(queue: ObjectReference): Promise<void> {
+    const client = this.client(queue.cluster);
+    await client.unmountTable(queue.path);
+    await this.waitUntil(async () => (await client.get(`${queue.path}/@tablet_state`)) === "unmounted");
+    await client.mountTable(queue.path);
+    await this.waitUntil(async () => (await client.get(`${queue.path}/@tablet_state`)) === "mounted");
+  }
+
+  /** Sets a node or an attribute to a value given in text YSON, on the cluster of the state by default. */
+  async set(path: string, yson: string, cluster: string = this.stateCluster): Promise<void> {
+    await this.client(cluster).set(path, writeYson(parseYson(yson), "binary"));
+  }
+
+  async get(path: string, cluster: string = this.stateCluster): Promise<YsonValue> {
+    return this.client(cluster).get(path);
+  }
+
+  /** Asks again until the answer is true. @throws Error with `what` after `limitMs` */
+  async waitUntil(
+    condition: () => boolean | Promise<boolean>,
+    what = "the condition",
+    limitMs = 15_000,
+  ): Promise<void> {
+    await eventually(async () => {
+      if (!(await condition())) {
+        throw new Error(`Waited for ${what}: not within ${limitMs} ms`);
+      }
+    }, limitMs);
+  }
+}
+
+/** Runs assertions again until they hold; their last failure is thrown after `limitMs`. */
+export async function eventually<T>(check: () => T | Promise<T>, limitMs = 15_000): Promise<T> {
+  const endMs = performance.now() + limitMs;
+  for (;;) {
+    try {
+      return await check();
+    } catch (thrown) {
+      if (performance.now() > endMs) {
+        throw thrown;
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+export function reference(text: string): ObjectReference {
+  const colon = text.indexOf(":");
+  return { cluster: text.slice(0, colon), path: text.slice(colon + 1) };
+}
+
+export { referenceToString };
+
+function richPath({ cluster, path }: ObjectReference): string {
+  return `<cluster=${cluster}>${path}`;
+}
