@@ -15,7 +15,7 @@ import {
   sha256Hex,
   tokenPrefix,
 } from "../access/authentication/index.ts";
-import { rootUser, superusersGroup } from "../access/index.ts";
+import { builtinUsers, guestUser, rootUser, superusersGroup } from "../access/index.ts";
 import { formatTimeUs } from "./attributes/values.ts";
 import type { Cypress } from "./cypress.ts";
 import type { Node } from "./node.ts";
@@ -27,6 +27,9 @@ export const cookiesPath = "//sys/cypress_cookies";
 
 /** On the tokens' map: the administrator has been given his first token. */
 const firstTokenMark = "first_token_issued";
+
+/** Of each of the limits, as in the real system. */
+const defaultRequestLimit = 100;
 
 const system = { user: rootUser };
 
@@ -81,6 +84,30 @@ export class Credentials {
   /** @throws YtError 910, 903 */
   checkUser(user: string): void {
     this.#cypress.access.checkUser(user);
+  }
+
+  /**
+   * How many requests a second the user may send; built-in users, but for the guest, any number.
+   * Specified in: yt/yt/server/master/security_server/security_manager.cpp (EnsureBuiltin…Initialized).
+   */
+  requestLimits(user: string): {
+    readonly readRate: number | undefined;
+    readonly writeRate: number | undefined;
+    readonly queueSize: number;
+  } {
+    const view = this.#cypress.view();
+    const { id, name } = view.subjects.user(user);
+    const { settings } = userState(view.nodeOrThrow(id));
+    const isUnlimited = name !== guestUser && builtinUsers.includes(name);
+    const limit = (...keys: string[]): number | undefined => {
+      const set = keys.map((key) => settings.get(key)).find((value) => typeof value === "bigint");
+      return set === undefined ? (isUnlimited ? undefined : defaultRequestLimit) : Number(set);
+    };
+    return {
+      readRate: limit("read_request_rate_limit", "request_rate_limit"),
+      writeRate: limit("write_request_rate_limit", "request_rate_limit"),
+      queueSize: limit("request_queue_size_limit") ?? Number.POSITIVE_INFINITY,
+    };
   }
 
   /** @throws YtError 910 when there is no such user */

@@ -7,6 +7,7 @@
 import { bare, type Clock, YtError } from "@qyt/base";
 import type { ApiVersion, CommandDescriptor, CommandRequest, CommandResponse, Driver } from "./command.ts";
 import type { RegisteredCommand } from "./define.ts";
+import type { RequestLimits } from "./request-limits.ts";
 import type { Services } from "./services.ts";
 
 /** How long answers of mutations are kept, in milliseconds, and how many at most. */
@@ -16,12 +17,19 @@ const maxKeptResponses = 10_000;
 export class CommandDriver implements Driver {
   readonly #services: Services;
   readonly #clock: Clock;
+  readonly #limits: RequestLimits | undefined;
   readonly #commands = new Map<string, RegisteredCommand>();
   readonly #kept = new Map<string, { readonly at: number; readonly response: Promise<CommandResponse> }>();
 
-  constructor(services: Services, commands: readonly RegisteredCommand[], clock: Clock) {
+  constructor(
+    services: Services,
+    commands: readonly RegisteredCommand[],
+    clock: Clock,
+    limits?: RequestLimits,
+  ) {
     this.#services = services;
     this.#clock = clock;
+    this.#limits = limits;
     for (const command of commands) {
       for (const version of command.versions) {
         for (const name of [command.name, ...command.aliases]) {
@@ -51,6 +59,10 @@ export class CommandDriver implements Driver {
       throw new YtError(`Command "${request.command}" is not registered`);
     }
     const descriptor = command.descriptor(request.apiVersion);
+    const turn = this.#limits?.admit(request.user, descriptor, request.signal);
+    if (turn !== undefined) {
+      await turn;
+    }
     const mutationId = bare(request.parameters.get("mutation_id") ?? null);
     const isRemembered = descriptor.isVolatile && !descriptor.isHeavy && command.isRemembered;
     if (!isRemembered || typeof mutationId !== "string") {

@@ -10,4 +10,5 @@ export type {
 export { allCommands } from "./commands/index.ts";
 export type { RegisteredCommand } from "./define.ts";
 export { CommandDriver } from "./driver.ts";
+export { RequestLimits } from "./request-limits.ts";
 export type { Services } from "./services.ts";
