@@ -21,11 +21,19 @@ import {
   type ClusterEntry,
   type ClusterTree,
   OrchidClient,
+  type PeerConnection,
   QueueAgents,
 } from "./clusters/index.ts";
-import { Cypress } from "./cypress/index.ts";
-import { allCommands, CommandDriver, type Services } from "./driver/index.ts";
-import { type HttpServer, type HttpServerOptions, startHttpServer } from "./http/index.ts";
+import { Credentials, Cypress } from "./cypress/index.ts";
+import { allCommands, CommandDriver, RequestLimits, type Services } from "./driver/index.ts";
+import {
+  Authenticator,
+  type HttpServer,
+  type HttpServerOptions,
+  startHttpServer,
+  type TlsFiles,
+  type TrustedPeer,
+} from "./http/index.ts";
 import {
   LocalRegistrationTable,
   PullWaits,
@@ -35,6 +43,14 @@ import {
   registrationTableSchema,
 } from "./queues/index.ts";
 import { TableManager, TabletTransactions } from "./tablets/index.ts";
+
+/** Authentication that is on. */
+export interface AuthenticationOptions {
+  /** Clusters that act for their users, by the user as whom they authenticate here. */
+  readonly peersByUser: ReadonlyMap<string, TrustedPeer>;
+  /** Those of the same process, by secrets that nobody else knows. */
+  readonly peersByToken: ReadonlyMap<string, TrustedPeer>;
+}
 
 export interface ClusterOptions {
   readonly name: string;
@@ -46,6 +62,16 @@ export interface ClusterOptions {
   readonly logger: Logger;
   /** All clusters that this one knows, itself included, with their proxies. Written to `//sys/clusters`. */
   readonly peers: () => ReadonlyMap<string, ClusterEntry>;
+  /** How this cluster proves to another who it is, and how it knows that one. */
+  readonly connection?: (peer: string) => PeerConnection;
+  /** Absent: off. Every request is `root`'s, or that of who it says it is. */
+  readonly authentication?: AuthenticationOptions;
+  /** Absent: plain HTTP. */
+  readonly tls?: TlsFiles;
+  /** `host:port` as clients reach the cluster. Default: where it listens. */
+  readonly publicAddress?: string;
+  /** Origins whose pages may call; by default all without authentication, none with it. */
+  readonly allowedOrigins?: readonly string[];
   /** The cluster that keeps the shared registrations. */
   readonly registrationsCluster: string;
   readonly clock?: Clock;
@@ -60,6 +86,12 @@ export interface Cluster {
   /** `host:port`. */
   readonly address: string;
   readonly services: Services;
+  /** The administrator's first token; see `Credentials`. */
+  issueFirstToken(token: string, save: () => Promise<void>): Promise<boolean>;
+  /** A token for a service of this process that acts as `user`; good as long as the process. */
+  issueServiceToken(user: string): string;
+  /** @throws YtError 1 when certificate and key do not fit; the old ones stay in use then */
+  replaceTls(files: TlsFiles): void;
   /** Lets requests under way finish for at most `graceMs`, then stops and closes the store. */
   close(graceMs: number): Promise<void>;
 }
@@ -93,7 +125,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       attributeExtensions: tables.attributeExtensions,
       onNodesChanged: (changes, view) => tables.queueObjects.update(changes, view),
       remoteAddress: (address) => ({ ask: (method, path) => orchids.ask(address, { method, path }) }),
-      proxyAddress: `${options.host}:${options.port}`,
+      proxyAddress: options.publicAddress ?? `${options.host}:${options.port}`,
     });
     closers.push(() => cypress.close());
     const transactions = new TabletTransactions(cell);
@@ -103,6 +135,8 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       localName: options.name,
       lookup: (name) => clusterEntry(cypress, name),
       clock,
+      isAuthenticated: options.authentication !== undefined,
+      ...(options.connection === undefined ? {} : { connection: options.connection }),
     });
     closers.push(() => clusters.close());
     const queueAgents = new QueueAgents({ clusters, orchids, own: ownTree(cypress), clock, random });
@@ -127,6 +161,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       waits,
       view: () => cypress.view(),
     };
+    const credentials = new Credentials(cypress);
     let driver: CommandDriver;
     let server: HttpServer | undefined;
     const services: Services = {
@@ -136,13 +171,24 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       cell,
       cypress,
       access: cypress.access,
+      credentials,
       tables,
       transactions,
       clusters,
       queues,
       driver: () => driver,
     };
-    driver = new CommandDriver(services, allCommands, clock);
+    const authentication =
+      options.authentication === undefined
+        ? undefined
+        : new Authenticator({ credentials, clock, ...options.authentication });
+    driver = new CommandDriver(
+      services,
+      allCommands,
+      clock,
+      // Without authentication a name costs nothing, so a limit by name would limit nobody.
+      authentication === undefined ? undefined : new RequestLimits(clock, (user) => credentials.requestLimits(user)),
+    );
     server = await startHttpServer({
       host: options.host,
       port: options.port,
@@ -156,12 +202,19 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       logger: options.logger,
       clock,
       ...(options.admission === undefined ? {} : { admission: options.admission }),
+      ...(options.publicAddress === undefined ? {} : { publicAddress: options.publicAddress }),
+      ...(options.tls === undefined ? {} : { tls: options.tls }),
+      ...(authentication === undefined ? {} : authenticated(authentication)),
+      ...allowedOrigins(options),
     });
     const { address } = server;
     return {
       name: options.name,
       address,
       services,
+      issueFirstToken: (token, save) => credentials.issueFirstToken(token, save),
+      issueServiceToken: (user) => credentials.issueServiceToken(user),
+      replaceTls: (files) => server?.replaceTls(files),
       async close(graceMs) {
         waits.close();
         await server?.close(graceMs);
@@ -175,6 +228,25 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     await closeAll(closers);
     throw error;
   }
+}
+
+function authenticated(
+  authenticator: Authenticator,
+): Pick<HttpServerOptions, "authenticate" | "csrfTokenFor" | "login"> {
+  return {
+    authenticate: authenticator.authenticate,
+    csrfTokenFor: (user) => authenticator.csrf.sign(user),
+    login: (user, password) => authenticator.login(user, password),
+  };
+}
+
+/** A page of an allowed origin may do what the session of the person before it may do. */
+function allowedOrigins(options: ClusterOptions): Pick<HttpServerOptions, "isOriginAllowed"> {
+  const { allowedOrigins: origins, authentication } = options;
+  if (origins === undefined && authentication === undefined) {
+    return {};
+  }
+  return { isOriginAllowed: (origin) => origins?.includes(origin) ?? false };
 }
 
 async function closeAll(closers: readonly (() => Promise<void> | void)[]): Promise<void> {

@@ -3,6 +3,7 @@ export {
   type ClusterDirectoryOptions,
   type ClusterEntry,
   normalizeClusterName,
+  type PeerConnection,
 } from "./directory.ts";
 export { OrchidClient } from "./orchid-client.ts";
 export { type ClusterTree, QueueAgents } from "./queue-agents.ts";
