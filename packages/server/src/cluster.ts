@@ -187,7 +187,9 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       allCommands,
       clock,
       // Without authentication a name costs nothing, so a limit by name would limit nobody.
-      authentication === undefined ? undefined : new RequestLimits(clock, (user) => credentials.requestLimits(user)),
+      authentication === undefined
+        ? undefined
+        : new RequestLimits(clock, (user) => credentials.requestLimits(user)),
     );
     server = await startHttpServer({
       host: options.host,
