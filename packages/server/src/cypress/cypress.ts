@@ -420,7 +420,13 @@ export class Cypress {
     _options: { readonly force?: boolean } = {},
   ): Promise<void> {
     const { transactionId: _, ...outside } = context;
-    await this.#mutate(outside, true, (draft) => abortTransaction(draft, id));
+    await this.#mutate(outside, true, (draft) => {
+      const transaction = draft.node(id);
+      if (transaction !== undefined) {
+        draft.check(context.user, "write", transaction);
+      }
+      abortTransaction(draft, id);
+    });
   }
 
   lock(context: RequestContext, parameters: LockParameters): Promise<LockResult> {
@@ -438,7 +444,11 @@ export class Cypress {
   }
 
   async unlock(context: RequestContext, parameters: { readonly path: string }): Promise<void> {
-    await this.#mutate(context, true, (draft) => releaseLocks(draft, lockedNode(draft, parameters.path)));
+    await this.#mutate(context, true, (draft) => {
+      const node = lockedNode(draft, parameters.path);
+      draft.check(context.user, "read", node);
+      releaseLocks(draft, node);
+    });
   }
 
   // What happens by itself

@@ -4,6 +4,7 @@
  */
 import { toYtError, type YsonValue, YtError } from "@qyt/base";
 import { stringToBytes, writeYson } from "@qyt/yson";
+import type { Permission } from "../../access/index.ts";
 import type { Node } from "../node.ts";
 import type { BuiltinAttribute, Draft, UpdateOptions } from "../node-type.ts";
 import { noSuchAttribute } from "../resolve.ts";
@@ -11,6 +12,11 @@ import { hasAttribute } from "./presence.ts";
 
 export function builtinOf(draft: Draft, node: Node, name: string): BuiltinAttribute | undefined {
   return draft.types.attributesOf(node.type).get(name);
+}
+
+/** What setting, changing or removing the attribute needs on the node. */
+export function permissionToSet(builtin: BuiltinAttribute | undefined): Permission {
+  return builtin?.setPermission ?? "write";
 }
 
 /** @throws YtError 504 */

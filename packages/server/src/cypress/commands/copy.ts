@@ -72,6 +72,9 @@ export function copyTo(draft: TreeDraft, parameters: CopyParameters, move: boole
           key: target.names.at(-1) ?? "",
         };
   checkMayChangeChildren(draft, draft.user, place.parent);
+  if (parameters.preserveAcl === true) {
+    draft.check(draft.user, "administer", place.parent);
+  }
   const copier = new Copier(draft, parameters, move);
   const id = copier.copy(source, place);
   if (move) {
@@ -108,17 +111,11 @@ function checkSource(draft: TreeDraft, source: Node, move: boolean): void {
     if (type.isObject === true || type.virtual !== undefined) {
       throw new YtError(`${draft.describe(node)} cannot be copied`);
     }
-    const permission = node.type === "table" && hasColumnEntries(draft, node) ? "full_read" : "read";
-    draft.check(draft.user, permission, node);
+    draft.check(draft.user, "full_read", node);
   }
   if (move) {
     checkMayRemove(draft, source);
   }
-}
-
-/** `full_read` matters where entries name columns. */
-function hasColumnEntries(draft: TreeDraft, node: Node): boolean {
-  return draft.effectiveAcl(node).some((ace) => ace.columns !== undefined);
 }
 
 class Copier {

@@ -3,13 +3,18 @@
  * Specified in: yt/yt/client/driver/cypress_commands.cpp (option conflicts),
  * yt/yt/server/master/cypress_server/node_proxy_detail.cpp (CreateSelf).
  */
-import { type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { emptyMap, type YsonMap, YtError } from "@qyt/base";
 import type { TreeDraft } from "../draft.ts";
 import type { Node } from "../node.ts";
 import { resolveTarget, type Target } from "../resolve.ts";
 import { linkTarget } from "../types/link.ts";
-import { checkMayCreate } from "../types/objects.ts";
-import { alreadyExists, checkMayChangeChildren, checkMayRemove, ensureParents } from "./shared.ts";
+import {
+  alreadyExists,
+  checkMayChangeChildren,
+  checkMayRemove,
+  checkNewNode,
+  ensureParents,
+} from "./shared.ts";
 
 export interface CreateParameters {
   readonly type: string;
@@ -124,15 +129,8 @@ function createMissing(
 
 function createChild(draft: TreeDraft, parent: Node, key: string, parameters: CreateParameters): string {
   checkMayChangeChildren(draft, draft.user, parent);
-  checkMayCreate(draft, draft.user, parameters.type);
-  const attributes = parameters.attributes ?? new Map<string, YsonValue>();
-  if (attributes.has("acl") || attributes.has("inherit_acl")) {
-    draft.check(draft.user, "administer", parent);
-  }
-  const account = attributes.get("account");
-  if (account === undefined || typeof account === "string") {
-    draft.checkAccountUse(account ?? parent.account);
-  }
+  const attributes = parameters.attributes ?? emptyMap;
+  checkNewNode(draft, parent, parameters.type, attributes);
   const { type } = parameters;
   return draft.createNode({ type, parent, key, user: draft.user, attributes }).id;
 }

@@ -3,7 +3,7 @@
  * yt/yt/core/ytree/ypath_detail.cpp (RemoveAttribute).
  */
 import { YtError } from "@qyt/base";
-import { removeAttribute, setAttribute } from "../attributes/apply.ts";
+import { builtinOf, permissionToSet, removeAttribute, setAttribute } from "../attributes/apply.ts";
 import type { TreeDraft } from "../draft.ts";
 import type { Node } from "../node.ts";
 import { noSuchAttribute, noSuchChild, resolveTarget, type Target } from "../resolve.ts";
@@ -46,7 +46,11 @@ export function removeAt(draft: TreeDraft, parameters: RemoveParameters): void {
       removeUserAttributes(draft, target.node);
       return;
     case "attribute":
-      draft.check(draft.user, "write", target.node);
+      draft.check(
+        draft.user,
+        permissionToSet(target.name === undefined ? undefined : builtinOf(draft, target.node, target.name)),
+        target.node,
+      );
       removeAttributeAt(draft, target, force);
       return;
     case "inner":
@@ -99,6 +103,7 @@ function removeAttributeAt(
     throw noSuchAttribute(name);
   }
   const kept = removeInValue(value, steps, { force, where: `Attribute "${name}"` });
+  builtinOf(draft, node, name)?.authorizeSet?.(draft, node);
   setAttribute(draft, node, name, kept);
 }
 

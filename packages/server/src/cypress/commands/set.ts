@@ -5,7 +5,13 @@
  */
 import { attributesOf, bare, isMap, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { stringToBytes } from "@qyt/yson";
-import { builtinOf, removableAttributes, removeAttribute, setAttribute } from "../attributes/apply.ts";
+import {
+  builtinOf,
+  permissionToSet,
+  removableAttributes,
+  removeAttribute,
+  setAttribute,
+} from "../attributes/apply.ts";
 import type { TreeDraft } from "../draft.ts";
 import type { Node } from "../node.ts";
 import { type InnerStep, noSuchAttribute, resolveTarget, type Target } from "../resolve.ts";
@@ -14,7 +20,7 @@ import { typeNameOfValue } from "../types/scalars.ts";
 import { setInValue } from "../yson-path.ts";
 import { currentValue } from "./attribute-values.ts";
 import { takeAway } from "./create.ts";
-import { checkMayChangeChildren, ensureParents, methodNotSupported } from "./shared.ts";
+import { checkMayChangeChildren, checkNewNode, ensureParents, methodNotSupported } from "./shared.ts";
 
 export interface SetParameters {
   readonly path: string;
@@ -60,7 +66,6 @@ function setMissing(
   typeNameOfValue(parameters.value);
   const parent = ensureParents(draft, target.parent, target.names, parameters.recursive === true);
   checkMayChangeChildren(draft, draft.user, parent);
-  draft.checkAccountUse(parent.account);
   createFromValue(draft, parent, target.names.at(-1) ?? "", parameters.value);
 }
 
@@ -69,12 +74,14 @@ function createFromValue(draft: TreeDraft, parent: Node, key: string, value: Yso
   const type = typeNameOfValue(value);
   const plain = bare(value);
   checkStringLength(draft, plain);
+  const attributes = attributesOf(value);
+  checkNewNode(draft, parent, type, attributes);
   const node = draft.createNode({
     type,
     parent,
     key,
     user: draft.user,
-    attributes: attributesOf(value),
+    attributes,
     state: isMap(plain) ? emptyMapState : plain,
   });
   if (isMap(plain)) {
@@ -140,8 +147,8 @@ function overwrite(draft: TreeDraft, node: Node, value: YsonValue, force: boolea
 
 function replaceChildren(draft: TreeDraft, node: Node, children: YsonMap, attributes: YsonMap): void {
   draft.lockImplicitly(node.id, { mode: "exclusive" });
-  draft.checkSubtree(draft.user, "remove", node);
   for (const [, id] of [...draft.children(node.id)]) {
+    draft.checkSubtree(draft.user, "remove", draft.nodeOrThrow(id));
     draft.removeNode(id);
   }
   fill(draft, draft.nodeOrThrow(node.id), children);
@@ -172,7 +179,7 @@ function setInner(
 /** Sets one attribute with the rights that this one needs. */
 function setChecked(draft: TreeDraft, node: Node, name: string, value: YsonValue): void {
   const builtin = builtinOf(draft, node, name);
-  draft.check(draft.user, builtin?.setPermission ?? "write", node);
+  draft.check(draft.user, permissionToSet(builtin), node);
   builtin?.authorizeSet?.(draft, node);
   setAttribute(draft, node, name, value);
 }
@@ -206,6 +213,7 @@ function replaceAttributes(draft: TreeDraft, node: Node, value: YsonValue): void
   }
   for (const name of [...node.attributes.keys(), ...removableAttributes(draft, node)]) {
     if (!wanted.has(name)) {
+      draft.check(draft.user, permissionToSet(builtinOf(draft, node, name)), node);
       removeAttribute(draft, draft.nodeOrThrow(node.id), name, true);
     }
   }

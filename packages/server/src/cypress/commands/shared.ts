@@ -1,15 +1,32 @@
 /** What several commands do in the same way. */
-import { YtError } from "@qyt/base";
+import { emptyMap, type YsonMap, YtError } from "@qyt/base";
 import type { TreeDraft } from "../draft.ts";
 import type { Node } from "../node.ts";
 import type { View } from "../node-type.ts";
 import { noSuchChild } from "../resolve.ts";
 import { emptyMapState } from "../types/map-node.ts";
+import { checkMayCreate } from "../types/objects.ts";
 
 /** `write` on the parent, or the weaker `modify_children`. @throws YtError 901 */
 export function checkMayChangeChildren(view: View, user: string, parent: Node): void {
   if (!view.isAllowed(user, "modify_children", parent)) {
     view.check(user, "write", parent);
+  }
+}
+
+/**
+ * Rights that a new node needs besides those on its directory: `create` on the type's schema object, `use` on
+ * the account that pays, and `administer` on the directory for entries of its own.
+ * @throws YtError 901, 905
+ */
+export function checkNewNode(draft: TreeDraft, parent: Node, type: string, attributes: YsonMap): void {
+  checkMayCreate(draft, draft.user, type);
+  if (attributes.has("acl") || attributes.has("inherit_acl")) {
+    draft.check(draft.user, "administer", parent);
+  }
+  const account = attributes.get("account");
+  if (account === undefined || typeof account === "string") {
+    draft.checkAccountUse(account ?? parent.account);
   }
 }
 
@@ -28,6 +45,7 @@ export function ensureParents(
     throw noSuchChild(draft, parent, first);
   }
   checkMayChangeChildren(draft, draft.user, parent);
+  checkNewNode(draft, parent, "map_node", emptyMap);
   const created = draft.createNode({
     type: "map_node",
     parent,

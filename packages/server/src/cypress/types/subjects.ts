@@ -88,7 +88,6 @@ function subjectAttributes<State extends GroupState>(): Map<string, BuiltinAttri
           checkAliases(draft, aliases, node.id);
           return { state: { ...node.state, aliases } };
         },
-        setPermission: "administer",
       },
     ],
     ["member_of", { get: (node) => [...node.state.memberOf] }],
@@ -109,7 +108,6 @@ function setting(name: string, fallback: YsonValue | undefined): BuiltinAttribut
       settings.delete(name);
       return { state: { ...node.state, settings } };
     },
-    setPermission: "administer",
   };
 }
 
@@ -144,7 +142,6 @@ const userAttributes = new Map<string, BuiltinAttribute<UserState>>([
         }
         return { state: { ...node.state, banned } };
       },
-      setPermission: "administer",
     },
   ],
   ["request_rate_limit", setting("request_rate_limit", 100n)],
