@@ -15,6 +15,8 @@ export interface DynamicTable {
   readonly atomicity: "full" | "none";
   /** `$tablet_index`, `$row_index` and all columns of an ordered table; the schema of a sorted one. */
   readonly querySchema: TableSchema;
+  /** A sorted table with a column `$timestamp:<name>` for each value column. @throws YtError for an ordered one */
+  readonly timestampedSchema: TableSchema;
   /** What `insert_rows` accepts. */
   readonly writeSchema: TableSchema;
   /** What `push_queue_producer` accepts. */

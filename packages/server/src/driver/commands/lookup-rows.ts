@@ -10,6 +10,7 @@ import { optional, parameter, withDefault } from "../parameters.ts";
 import { readRows } from "../rows.ts";
 import { readTimestamp, requireSorted } from "../tables.ts";
 import { valueToYson } from "../values.ts";
+import { readColumn, wantsTimestamps } from "../versioned-reads.ts";
 
 const chunkBytes = 64 * 1024;
 /** Of a row that is written all the time there are very many versions. */
@@ -29,6 +30,7 @@ const lookupRows = defineCommand({
     keep_missing_rows: withDefault(parameter.boolean, false),
     versioned: withDefault(parameter.boolean, false),
     timestamp: optional(parameter.uint64),
+    versioned_read_options: optional(parameter.map),
   },
   async execute(context, parameters) {
     if (parameters.path.attributes.has("columns")) {
@@ -41,15 +43,22 @@ const lookupRows = defineCommand({
       permission: "read",
     });
     requireSorted(table);
+    const withTimestamps = wantsTimestamps(parameters.versioned_read_options);
+    if (withTimestamps && parameters.versioned) {
+      throw new YtError('"versioned" and "versioned_read_options" cannot be specified together');
+    }
     const { schema } = table;
+    const shown = withTimestamps ? table.timestampedSchema : schema;
     const keys = await readRows(context, table.keySchema, { rowKind: "keys" });
     const timestamp = readTimestamp(context, parameters.timestamp);
-    const positions = columnPositions(table, parameters.column_names);
-    checkColumns(context, table, schema, positions);
+    const positions = columnPositions(shown, parameters.column_names);
+    checkColumns(context, table, shown, positions);
     table.requireSchema(schema);
     const request: Lookup = {
       context,
       table,
+      schema: shown,
+      withTimestamps,
       keys: await encodedKeys(table, keys),
       positions,
       timestamp,
@@ -62,6 +71,9 @@ const lookupRows = defineCommand({
 interface Lookup {
   readonly context: CommandContext;
   readonly table: DynamicTable;
+  /** The columns of the rows: those of the table, with their timestamps if they are wanted. */
+  readonly schema: TableSchema;
+  readonly withTimestamps: boolean;
   /** As the rows are stored under. */
   readonly keys: readonly Buffer[];
   /** Positions in the schema of the columns asked for, in order. */
@@ -98,16 +110,16 @@ function checkColumns(
   table.check(
     context.user,
     "read",
-    read.map(({ name }) => name),
+    read.map(({ name }) => readColumn(name)),
   );
 }
 
-function columnPositions(table: DynamicTable, names: readonly string[] | undefined): number[] {
+function columnPositions(schema: TableSchema, names: readonly string[] | undefined): number[] {
   if (names === undefined) {
-    return table.schema.columns.map((_, position) => position);
+    return schema.columns.map((_, position) => position);
   }
   return names.map((name) => {
-    const position = table.schema.indexOf(name);
+    const position = schema.indexOf(name);
     if (position < 0) {
       throw new YtError(`No such column "${name}"`, { code: "ColumnNotFound", attributes: { column: name } });
     }
@@ -135,8 +147,8 @@ async function* inTurns(
 }
 
 function plainRows(lookup: Lookup): CommandResponse {
-  const { context, table, positions, timestamp } = lookup;
-  const columns = positions.map((position) => table.schema.columns[position]);
+  const { context, table, schema, withTimestamps, positions, timestamp } = lookup;
+  const columns = positions.map((position) => schema.columns[position]);
   const writer = createRowWriter(
     context.outputFormat(),
     columns.map((column) => ({ name: column?.name ?? "", source: { kind: "column", index: 0 } as const })),
@@ -145,7 +157,7 @@ function plainRows(lookup: Lookup): CommandResponse {
   const types = columns.map((column) => column?.physical ?? "any");
   const { rows } = table;
   const write = (key: Buffer): void => {
-    const row = rows.lookup(key, timestamp);
+    const row = rows.lookup(key, timestamp, { withTimestamps });
     if (row !== undefined) {
       writer.writeValues(
         positions.map((position) => row[position] ?? null),
@@ -227,7 +239,7 @@ function versionedRow(
       values.push(
         new Attributed(
           mapOf({
-            timestamp: new Uint64(version.timestamp),
+            timestamp: new Uint64(cell?.timestamp ?? version.timestamp),
             ...(column.aggregate === undefined ? {} : { aggregate: cell?.aggregate ?? false }),
           }),
           value instanceof Attributed ? value.value : value,

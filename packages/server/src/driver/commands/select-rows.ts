@@ -9,6 +9,7 @@ import { defineCommand, stream } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { pushed } from "../pushed.ts";
 import { readTimestamp } from "../tables.ts";
+import { readColumn, wantsTimestamps } from "../versioned-reads.ts";
 
 const selectRows = defineCommand({
   name: "select_rows",
@@ -21,6 +22,7 @@ const selectRows = defineCommand({
   parameters: {
     query: parameter.string,
     timestamp: optional(parameter.uint64),
+    versioned_read_options: optional(parameter.map),
     input_row_limit: optional(parameter.int64),
     output_row_limit: optional(parameter.int64),
     range_expansion_limit: optional(parameter.int64),
@@ -45,16 +47,17 @@ const selectRows = defineCommand({
     const parsed = parseQuery(parameters.query, options);
     const path = parseRichPath(parsed.tablePath);
     const table = context.services.tables.dynamicHandle({ user: context.user }, path, { permission: "read" });
-    const schema = table.querySchema;
+    const withTimestamps = wantsTimestamps(parameters.versioned_read_options);
+    const schema = withTimestamps ? table.timestampedSchema : table.querySchema;
     const plan = prepareQuery(parsed, schema, options);
     table.check(
       context.user,
       "read",
-      plan.readColumns.flatMap((position) => schema.columns[position]?.name ?? []),
+      plan.readColumns.map((position) => readColumn(schema.columns[position]?.name ?? "")),
     );
     const timestamp = readTimestamp(context, parameters.timestamp);
     table.requireReadable();
-    const source = table.sorted ? sortedSource(table, timestamp) : orderedSource(table);
+    const source = table.sorted ? sortedSource(table, timestamp, { withTimestamps }) : orderedSource(table);
     const writer = createRowWriter(
       context.outputFormat(),
       plan.outputColumns.map(({ name }) => ({ name, source: { kind: "column", index: 0 } as const })),

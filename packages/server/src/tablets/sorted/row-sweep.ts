@@ -187,8 +187,9 @@ export class RowSweep {
     for (const stored of [newest, ...older]) {
       removeVersion(batch, stored);
     }
-    const stamp = versionStamp(newest.version.timestamp);
-    putVersion(batch, this.#options.prefix, row.key, stamp, fold.toVersion(isWhole));
+    const { timestamp } = newest.version;
+    const version = fold.toVersion(isWhole, timestamp);
+    putVersion(batch, this.#options.prefix, row.key, versionStamp(timestamp), version);
   }
 
   /** What was there before the timestamp goes. */

@@ -37,6 +37,12 @@ export interface SortedRowsOptions {
   readonly retainedTimestamp?: bigint;
 }
 
+/** How rows are read. */
+export interface RowReadOptions {
+  /** Behind the columns of the schema stands the commit timestamp of the value of each value column. */
+  readonly withTimestamps?: boolean | undefined;
+}
+
 export interface ScannedRows {
   readonly rows: RowValue[][];
   /** Row key where to go on; undefined at the end. */
@@ -111,7 +117,7 @@ export class SortedRows implements StoredColumns {
    * @throws YtError 500 when the table has been removed, 1708 when versions of that time are gone; so do
    * the other reads
    */
-  lookup(key: Buffer, timestamp: bigint): RowValue[] | undefined {
+  lookup(key: Buffer, timestamp: bigint, options: RowReadOptions = {}): RowValue[] | undefined {
     this.state.requireReadable(timestamp, this.#path);
     const fold = new VersionFold(this);
     for (const { version } of this.#read(versionRange(this.#prefix, key, 0n, clamped(timestamp)))) {
@@ -120,7 +126,7 @@ export class SortedRows implements StoredColumns {
         break;
       }
     }
-    return this.#toRow(key, fold);
+    return this.#toRow(key, fold, options);
   }
 
   /** Versions up to `timestamp`, newest first: at most `limit`. */
@@ -140,7 +146,13 @@ export class SortedRows implements StoredColumns {
    * Rows with row keys in [from, to), in key order, as of `timestamp`: at most `limit`, and fewer where
    * many versions stand between them.
    */
-  scan(from: Buffer, to: Buffer | undefined, timestamp: bigint, limit: number): ScannedRows {
+  scan(
+    from: Buffer,
+    to: Buffer | undefined,
+    timestamp: bigint,
+    limit: number,
+    options: RowReadOptions = {},
+  ): ScannedRows {
     this.state.requireReadable(timestamp, this.#path);
     const upTo = clamped(timestamp);
     const end = to === undefined ? this.range.to : Buffer.concat([this.#prefix, to]);
@@ -149,7 +161,7 @@ export class SortedRows implements StoredColumns {
     let position: Buffer | undefined = Buffer.concat([this.#prefix, from]);
     let row: { readonly key: Buffer; readonly fold: VersionFold } | undefined;
     const endRow = (): void => {
-      const values = row === undefined ? undefined : this.#toRow(row.key, row.fold);
+      const values = row === undefined ? undefined : this.#toRow(row.key, row.fold, options);
       if (values !== undefined) {
         rows.push(values);
       }
@@ -229,11 +241,11 @@ export class SortedRows implements StoredColumns {
     return readVersions(this.#cell, range, this.#path);
   }
 
-  #toRow(key: Buffer, fold: VersionFold): RowValue[] | undefined {
+  #toRow(key: Buffer, fold: VersionFold, options: RowReadOptions): RowValue[] | undefined {
     if (!fold.hasRow) {
       return undefined;
     }
-    const row = fold.toRow();
+    const row = options.withTimestamps === true ? fold.toTimestampedRow() : fold.toRow();
     const keyValues = this.decodeKey(key);
     for (let position = 0; position < keyValues.length; position++) {
       row[position] = keyValues[position] ?? null;

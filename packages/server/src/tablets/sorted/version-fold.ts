@@ -5,10 +5,12 @@
 import { assert } from "@qyt/base";
 import type { ColumnSchema, RowValue, TableSchema } from "@qyt/schema";
 import { aggregate } from "./aggregates.ts";
-import type { RowVersion, VersionInput } from "./version-record.ts";
+import type { RowVersion, VersionCell, VersionInput } from "./version-record.ts";
 
 interface FoldedCell {
   value: RowValue;
+  /** Of the newest write that the value comes from. */
+  readonly timestamp: bigint;
   /** The value is the sum of increments: what is older counts too. */
   isOpen: boolean;
 }
@@ -49,7 +51,7 @@ export class VersionFold {
     }
     this.#isEmpty = false;
     for (const cell of version.cells) {
-      this.#addCell(cell.columnId, cell.value, cell.aggregate);
+      this.#addCell(cell, cell.timestamp ?? version.timestamp);
     }
     if (version.kind === "write") {
       this.#end = "write";
@@ -68,13 +70,35 @@ export class VersionFold {
     return row;
   }
 
-  /** The same as one version. @param isWhole nothing older is left, whatever the versions said */
-  toVersion(isWhole: boolean): VersionInput {
+  /**
+   * The values as `toRow` gives them, and behind them for each value column the commit timestamp of its value:
+   * null where that is null.
+   */
+  toTimestampedRow(): RowValue[] {
+    const { columns, keyColumnCount } = this.#columns.schema;
+    const row = this.toRow();
+    row.length = 2 * columns.length - keyColumnCount;
+    row.fill(null, columns.length);
+    for (const [columnId, { value, timestamp }] of this.#cells) {
+      const position = this.#columns.positionOfColumn(columnId);
+      if (position >= 0 && value !== null) {
+        row[columns.length + position - keyColumnCount] = timestamp;
+      }
+    }
+    return row;
+  }
+
+  /**
+   * The same as one version.
+   * @param isWhole nothing older is left, whatever the versions said
+   * @param timestamp of that version
+   */
+  toVersion(isWhole: boolean, timestamp: bigint): VersionInput {
     const kind = isWhole || this.isClosed ? "write" : "update";
     return {
       kind,
       sharedWrite: false,
-      cells: [...this.#cells].flatMap(([columnId, { value, isOpen }]) => {
+      cells: [...this.#cells].flatMap(([columnId, { value, isOpen, timestamp: own }]) => {
         const column = this.#columnOf(columnId);
         return column === undefined || (kind === "write" && value === null)
           ? []
@@ -84,16 +108,17 @@ export class VersionFold {
                 value,
                 aggregate: isOpen && kind === "update",
                 isUnsigned: column.physical === "uint64",
+                ...(own === timestamp ? {} : { timestamp: own }),
               },
             ];
       }),
     };
   }
 
-  #addCell(columnId: number, value: RowValue, isIncrement: boolean): void {
+  #addCell({ columnId, value, aggregate: isIncrement }: VersionCell, timestamp: bigint): void {
     const known = this.#cells.get(columnId);
     if (known === undefined) {
-      this.#cells.set(columnId, { value, isOpen: isIncrement });
+      this.#cells.set(columnId, { value, timestamp, isOpen: isIncrement });
     } else if (known.isOpen) {
       const column = this.#columnOf(columnId);
       known.value = aggregate(column?.aggregate ?? "", value, known.value, column?.physical ?? "any");

@@ -1,11 +1,12 @@
 /**
  * One version of one row of a sorted table, as it is stored.
  *
- *     u8 format · u8 kind · u8 flags · { u16 column id · u8 cell flags · cell }*
+ *     u8 format · u8 kind · u8 flags · { u16 column id · u8 cell flags · [u64 timestamp] · cell }*
  *
  * Column ids are positions in the table's list of value columns ever known, which only grows, so that
  * altering a table rewrites nothing. A `write` is the whole row (what is missing is null), an `update`
- * only the columns listed, a `delete` ends the row.
+ * only the columns listed, a `delete` ends the row. Versions that compaction has joined have the timestamp of
+ * the newest of them; a cell that came from an older one keeps its own beside it.
  */
 import { YtError } from "@qyt/base";
 import { decodeCell, type RowOutput, type RowValue, skipCell, writeCell } from "@qyt/schema";
@@ -17,6 +18,8 @@ export interface VersionCell {
   readonly value: RowValue;
   /** The value is to be folded into what is below. */
   readonly aggregate: boolean;
+  /** When the value was written; absent when at the timestamp of the version. */
+  readonly timestamp?: bigint;
 }
 
 export interface RowVersion {
@@ -31,6 +34,8 @@ const format = 1;
 const kinds: readonly VersionKind[] = ["write", "update", "delete"];
 const sharedWriteFlag = 1;
 const aggregateFlag = 1;
+const ownTimestampFlag = 2;
+const timestampBytes = 8;
 const headerBytes = 3;
 const cellHeaderBytes = 3;
 
@@ -50,7 +55,15 @@ export function writeVersion(output: RowOutput, version: VersionInput): void {
   for (const cell of version.cells) {
     output.byte(cell.columnId & 0xff);
     output.byte(cell.columnId >>> 8);
-    output.byte(cell.aggregate ? aggregateFlag : 0);
+    const flags = cell.aggregate ? aggregateFlag : 0;
+    if (cell.timestamp === undefined) {
+      output.byte(flags);
+    } else {
+      output.byte(flags | ownTimestampFlag);
+      for (let shift = 0n; shift < 64n; shift += 8n) {
+        output.byte(Number((cell.timestamp >> shift) & 0xffn));
+      }
+    }
     writeCell(output, cell.value, cell.isUnsigned);
   }
 }
@@ -68,10 +81,23 @@ export function decodeVersion(bytes: Buffer, timestamp: bigint): RowVersion {
       throw damaged();
     }
     const columnId = bytes.readUInt16LE(position);
-    const isAggregate = bytes[position + 2] === aggregateFlag;
+    const flags = bytes[position + 2] ?? 0;
     position += cellHeaderBytes;
+    let own: bigint | undefined;
+    if ((flags & ownTimestampFlag) !== 0) {
+      if (position + timestampBytes >= bytes.length) {
+        throw damaged();
+      }
+      own = bytes.readBigUInt64LE(position);
+      position += timestampBytes;
+    }
     const end = skipCell(bytes, position, bytes.length);
-    cells.push({ columnId, aggregate: isAggregate, value: decodeCell(bytes, position, end) ?? null });
+    cells.push({
+      columnId,
+      aggregate: (flags & aggregateFlag) !== 0,
+      value: decodeCell(bytes, position, end) ?? null,
+      ...(own === undefined ? {} : { timestamp: own }),
+    });
     position = end;
   }
   return { timestamp, kind, sharedWrite: bytes[2] === sharedWriteFlag, cells };

@@ -3,7 +3,14 @@
  * transaction that commits after an unmount is refused.
  */
 import { assert, mapOf, Uint64, YtError } from "@qyt/base";
-import { type RowValue, TableSchema, toProducerWriteSchema, toQuerySchema, toWriteSchema } from "@qyt/schema";
+import {
+  column,
+  type RowValue,
+  TableSchema,
+  toProducerWriteSchema,
+  toQuerySchema,
+  toWriteSchema,
+} from "@qyt/schema";
 import type { Node, View } from "../../cypress/index.ts";
 import type { DynamicTable, RowInfo } from "../dynamic-table.ts";
 import type { OrderedTablet, TabletInfo } from "../ordered/index.ts";
@@ -13,6 +20,9 @@ import { ComputedColumns } from "./computed-columns.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { atomicityOf, maxTabletDataWeight } from "./settings.ts";
 import { isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
+
+/** Of the columns that tell when values were written, in versioned reads. */
+export const timestampColumnPrefix = "$timestamp:";
 
 interface DerivedSchemas {
   readonly query: TableSchema;
@@ -91,6 +101,26 @@ export class DynamicTableHandle implements DynamicTable {
 
   get querySchema(): TableSchema {
     return derived(this.schema).query;
+  }
+
+  /**
+   * The schema of a sorted table with a column `$timestamp:<name>` for each value column behind it, as versioned
+   * reads see it. Specified in: yt/yt/client/table_client/timestamped_schema_helpers.cpp.
+   * @throws YtError for an ordered table
+   */
+  get timestampedSchema(): TableSchema {
+    const { schema } = this;
+    if (!this.sorted) {
+      throw new YtError(
+        `Table ${this.path} is not sorted: only values of sorted tables have timestamps; rows of a queue have column "$timestamp"`,
+        { attributes: { path: this.path } },
+      );
+    }
+    const stamps = schema.columns
+      .slice(schema.keyColumnCount)
+      .map(({ name }) => column(`${timestampColumnPrefix}${name}`, "uint64"));
+    const { strict, uniqueKeys } = schema;
+    return new TableSchema([...schema.columns, ...stamps], { strict, uniqueKeys });
   }
 
   get writeSchema(): TableSchema {

@@ -1,6 +1,6 @@
 /** Tables: the Cypress node, its life cycle, and handles on dynamic tables. */
 export type { AlterOptions } from "./alter.ts";
-export { DynamicTableHandle } from "./dynamic-table-handle.ts";
+export { DynamicTableHandle, timestampColumnPrefix } from "./dynamic-table-handle.ts";
 export type { TabletRange } from "./lifecycle.ts";
 export { type Table, type TableContext, TableManager } from "./manager.ts";
 export type { ReshardOptions } from "./reshard.ts";

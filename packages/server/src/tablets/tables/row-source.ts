@@ -6,7 +6,7 @@ import { turn } from "@qyt/base";
 import type { KeyRange, RowSource } from "@qyt/ql";
 import type { RowValue } from "@qyt/schema";
 import type { RowSlice } from "../chunks/store-reader.ts";
-import { firstRowKey, rowKeyAfter, type ScannedRows } from "../sorted/index.ts";
+import { firstRowKey, type RowReadOptions, rowKeyAfter, type ScannedRows } from "../sorted/index.ts";
 import type { DynamicTableHandle } from "./dynamic-table-handle.ts";
 import { outputColumns, rowValues } from "./slice-writer.ts";
 
@@ -123,7 +123,11 @@ function toIndex(value: RowValue): number {
 }
 
 /** Rows of a sorted table in key order, as of a timestamp. */
-export function sortedSource(table: DynamicTableHandle, timestamp: bigint): RowSource {
+export function sortedSource(
+  table: DynamicTableHandle,
+  timestamp: bigint,
+  options: RowReadOptions = {},
+): RowSource {
   return {
     async *scan(ranges: readonly KeyRange[], columns: readonly number[]) {
       table.requireReadable();
@@ -132,7 +136,7 @@ export function sortedSource(table: DynamicTableHandle, timestamp: bigint): RowS
         const to = upperKey(range.upper, rows.keyTypes);
         let from: Buffer | undefined = lowerKey(range.lower, rows.keyTypes);
         while (from !== undefined) {
-          const found: ScannedRows = rows.scan(from, to, timestamp, maxRowsPerBatch);
+          const found: ScannedRows = rows.scan(from, to, timestamp, maxRowsPerBatch, options);
           if (found.rows.length > 0) {
             yield found.rows.map((row) => columns.map((position) => row[position] ?? null));
           }
