@@ -159,6 +159,7 @@ export function defineCommand<Shape extends z.ZodRawShape>(
       return descriptor;
     },
     async run(services, request) {
+      services.access.checkUser(request.user);
       const { parameters } = request;
       // A client that repeats its header text gets the same map from the protocol, and is read once.
       let known = read.get(parameters);

@@ -61,8 +61,16 @@ const commands = [
   }),
 ];
 
-// The commands above ask nothing of the services.
-const services = {} as Services;
+// The commands above ask nothing else of the services.
+const services = {
+  access: {
+    checkUser(user: string) {
+      if (user === "banned") {
+        throw new YtError('User "banned" is banned', { code: "UserBanned" });
+      }
+    },
+  },
+} as Services;
 let driver: CommandDriver;
 beforeEach(() => {
   clock = new FakeClock();
@@ -183,6 +191,24 @@ describe("the table", () => {
     const answer = call("change", { ping: true, suppress_transaction_coordinator_sync: false, unknown: [] });
     finishAll();
     await answer;
+  });
+
+  it("[tables 188] refuses every command of a banned user, those that need no right too", async () => {
+    for (const command of allCommands) {
+      const [version = 4] = command.versions;
+      const request = { apiVersion: version, user: "banned" };
+      const answer = new CommandDriver(services, allCommands, clock).execute({
+        ...request,
+        command: command.name,
+        parameters: mapOf({}),
+        requestId: "1-2-3-4",
+        signal: new AbortController().signal,
+        body: async function* () {},
+        readBody: async () => Buffer.alloc(0),
+      });
+      await expect(answer, command.name).rejects.toMatchObject({ code: 903 });
+    }
+    expect(runs).toEqual([]);
   });
 
   it("every command is declared once, with an access rule and a summary", () => {
