@@ -8,6 +8,7 @@ import { aliasVariable, parseAliases } from "../up/aliases.ts";
 import { logLevels, readConfig } from "../up/config.ts";
 import { defaults, planUp, type UpOptions } from "../up/plan.ts";
 import { runUp } from "../up/run.ts";
+import type { Connection } from "../up/secret-files.ts";
 import { version } from "../version.ts";
 
 interface UpFlags extends UpOptions {
@@ -32,11 +33,16 @@ A configuration file is YSON or JSON; the command line wins over it. All keys ma
       freud = {};
     };
     peers = { hume = { proxy = "http://127.0.0.1:9000" } };   # clusters of other processes
+    authentication = %true;                   # as --auth
+    tls = { cert = "cert.pem"; key = "key.pem"; ca = "ca.pem" };
     registrations_cluster = pythia;           # who keeps the registrations of consumers
   }
 (without the comments: YSON has none)
 
 Clusters that ${aliasVariable} names are peers too.
+
+Without --auth every request is root's, and clusters listen on loopback addresses only.
+SIGHUP reads certificates and tokens again. docs/security.md has the rest.
 
 SIGTERM and Ctrl-C finish what is under way, for at most 10 s; a second Ctrl-C ends at once.`;
 
@@ -56,6 +62,16 @@ export function upCommand(): Command {
     .option(
       "--log-level <level>",
       `${logLevels.join(", ")} (default: ${defaults.logLevel}); logs are JSON lines on stderr`,
+    )
+    .option(
+      "--auth",
+      "users must prove who they are, by a token or a password; the first token of root is printed",
+    )
+    .option("--tls-cert <file>", "serve https with this certificate (PEM, with its chain)")
+    .option("--tls-key <file>", "the key of the certificate (PEM)")
+    .option(
+      "--tls-ca <file>",
+      "the authority that signs the certificates of these clusters and their peers (default: those that Node trusts)",
     )
     .addHelpText("after", help)
     .action(up);
@@ -81,6 +97,7 @@ async function up(flags: UpFlags): Promise<void> {
       {
         start: startCluster,
         probe,
+        onReload: (reload) => process.on("SIGHUP", reload),
         print: (line) => {
           process.stdout.write(`${line}\n`);
         },
@@ -98,8 +115,8 @@ async function up(flags: UpFlags): Promise<void> {
   process.exit(0);
 }
 
-async function probe(url: string): Promise<void> {
-  const client = createClient({ proxy: url });
+async function probe(url: string, connection: Connection): Promise<void> {
+  const client = createClient({ proxy: url, ...connection });
   try {
     await client.exists("//sys");
   } finally {

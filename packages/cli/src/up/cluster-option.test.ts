@@ -47,11 +47,18 @@ describe("--cluster", () => {
     "127.1:1",
   ])("refuses %j, which is not loopback, and says what to do", (address) => {
     expect(() => parseAddress(address, "c")).toThrow(YtError);
-    expect(() => parseAddress(address, "c")).toThrow(/no authentication yet.*SSH tunnel/);
+    expect(() => parseAddress(address, "c")).toThrow(
+      /without authentication it listens on loopback.*--auth.*SSH tunnel/,
+    );
   });
 
   it("takes all of 127.0.0.0/8", () => {
     expect(parseAddress("127.255.0.9:65535", "c")).toEqual({ host: "127.255.0.9", port: 65_535 });
+  });
+
+  it("takes any host when users are known", () => {
+    expect(parseAddress("0.0.0.0:8000", "c", true)).toEqual({ host: "0.0.0.0", port: 8000 });
+    expect(parseClusterOption("a=example.org:80", true).address).toEqual({ host: "example.org", port: 80 });
   });
 
   it("writes IPv6 in brackets", () => {

@@ -15,14 +15,17 @@ export interface ClusterOption {
 
 const maxNameLength = 63;
 
-/** @throws YtError 1 when `text` is not `NAME` or `NAME=HOST:PORT` */
-export function parseClusterOption(text: string): ClusterOption {
+/**
+ * @param isAuthenticated whether other hosts than loopback are taken
+ * @throws YtError 1 when `text` is not `NAME` or `NAME=HOST:PORT`
+ */
+export function parseClusterOption(text: string, isAuthenticated = false): ClusterOption {
   const equals = text.indexOf("=");
   if (equals === -1) {
     return { name: checkClusterName(text) };
   }
   const name = checkClusterName(text.slice(0, equals));
-  return { name, address: parseAddress(text.slice(equals + 1), name) };
+  return { name, address: parseAddress(text.slice(equals + 1), name, isAuthenticated) };
 }
 
 /**
@@ -44,11 +47,10 @@ export function isClusterName(name: string): boolean {
 }
 
 /**
- * Reads `HOST:PORT` (`[::1]:8000` for IPv6). Only loopback hosts are taken, as there is no
- * authentication yet.
+ * Reads `HOST:PORT` (`[::1]:8000` for IPv6). Without authentication only loopback hosts are taken.
  * @throws YtError 1
  */
-export function parseAddress(text: string, cluster: string): Address {
+export function parseAddress(text: string, cluster: string, isAuthenticated = false): Address {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]+)):([0-9]{1,5})$/.exec(text);
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);
@@ -57,9 +59,9 @@ export function parseAddress(text: string, cluster: string): Address {
       `"${text}" is not an address for cluster ${cluster}: write HOST:PORT, for example 127.0.0.1:8000`,
     );
   }
-  if (!isLoopback(host)) {
+  if (!isAuthenticated && !isLoopback(host)) {
     throw new YtError(
-      `Cluster ${cluster} cannot listen on ${text}: qyt has no authentication yet, so it listens on loopback addresses only (127.0.0.1, ::1, localhost); to reach it from elsewhere use an SSH tunnel or a proxy with authentication in front of it`,
+      `Cluster ${cluster} cannot listen on ${text}: without authentication it listens on loopback addresses only (127.0.0.1, ::1, localhost), as whoever reaches it may do everything; turn authentication on with --auth, best with --tls-cert and --tls-key, or use an SSH tunnel`,
     );
   }
   return { host, port };
@@ -70,7 +72,8 @@ export function formatAddress({ host, port }: Address): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-function isLoopback(host: string): boolean {
+/** Whether only this machine reaches the host. */
+export function isLoopback(host: string): boolean {
   return (
     host.toLowerCase() === "localhost" ||
     host === "::1" ||

@@ -38,13 +38,16 @@ describe("configuration file", () => {
   it.each([
     [
       "{clustres={}}",
-      'unknown key "clustres" (known: data_directory, log_level, clusters, peers, registrations_cluster)',
+      'unknown key "clustres" (known: data_directory, log_level, clusters, peers, registrations_cluster, authentication, tls, allowed_origins)',
     ],
     [
       "{clusters={pythia={port=8000}}}",
-      'unknown key "port" in "clusters/pythia" (known: address, data_directory)',
+      'unknown key "port" in "clusters/pythia" (known: address, data_directory, public_address)',
     ],
-    ["{peers={hume={proxy=x;token=y}}}", 'unknown key "token" in "peers/hume" (known: proxy)'],
+    [
+      "{peers={hume={proxy=x;token=y}}}",
+      'unknown key "token" in "peers/hume" (known: proxy, ca, token_file, user, superusers)',
+    ],
     ["{clusters=[pythia]}", 'a map is expected in "clusters"'],
     ["{data_directory=1}", 'a string is expected in "data_directory"'],
     ["[]", "a map is expected"],

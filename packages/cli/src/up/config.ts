@@ -20,13 +20,38 @@ const schema = z.strictObject({
         /** `HOST:PORT` to listen on. */
         address: z.string().optional(),
         data_directory: z.string().min(1).optional(),
+        /** `HOST:PORT` as clients and other clusters reach it; by default `address`. */
+        public_address: z.string().optional(),
       }),
     )
     .optional(),
   /** Clusters of other processes. */
-  peers: z.record(z.string(), z.strictObject({ proxy: z.string().min(1) })).optional(),
+  peers: z
+    .record(
+      z.string(),
+      z.strictObject({
+        proxy: z.string().min(1),
+        /** File with the certificate of the authority that signs that of the peer; by default `tls/ca`. */
+        ca: z.string().min(1).optional(),
+        /** File with the token that the peer has issued to this process. */
+        token_file: z.string().min(1).optional(),
+        /** The user of the clusters here as whom the peer authenticates; it may act for others then. */
+        user: z.string().min(1).optional(),
+        /** Whether it may act for superusers too; by default not. */
+        superusers: z.boolean().optional(),
+      }),
+    )
+    .optional(),
   /** The cluster, here or among the peers, that keeps the registrations of consumers. */
   registrations_cluster: z.string().optional(),
+  /** Whether users have to prove who they are. */
+  authentication: z.boolean().optional(),
+  /** Files: certificate with its chain, its key, and the authority that signs those of all clusters. */
+  tls: z
+    .strictObject({ cert: z.string().min(1), key: z.string().min(1), ca: z.string().min(1).optional() })
+    .optional(),
+  /** Origins of web pages that may use the sessions of people who have logged in, as in `https://ui.example.org`. */
+  allowed_origins: z.array(z.string()).optional(),
 });
 
 export type UpConfig = z.infer<typeof schema>;
@@ -42,25 +67,32 @@ export async function readConfig(file: string): Promise<UpConfig> {
   } catch (thrown) {
     throw new YtError(`Cannot read the configuration file: ${toYtError(thrown).message}`, { cause: thrown });
   }
-  const config = parseConfig(text, file);
   const folder = dirname(resolve(file));
+  return withAbsolutePaths(parseConfig(text, file), (path) => resolve(folder, path));
+}
+
+/** The configuration with its files found, wherever the process was started. */
+function withAbsolutePaths(config: UpConfig, absolute: (path: string) => string): UpConfig {
+  const paths = <T extends object>(entry: T, names: readonly (keyof T)[]): T => {
+    const changed = { ...entry };
+    for (const name of names) {
+      const path = entry[name];
+      if (typeof path === "string") {
+        Object.assign(changed, { [name]: absolute(path) });
+      }
+    }
+    return changed;
+  };
+  const each = <T extends object>(
+    entries: Readonly<Record<string, T>>,
+    names: readonly (keyof T)[],
+  ): Record<string, T> =>
+    Object.fromEntries(Object.entries(entries).map(([key, entry]) => [key, paths(entry, names)]));
   return {
-    ...config,
-    ...(config.data_directory === undefined
-      ? {}
-      : { data_directory: resolve(folder, config.data_directory) }),
-    ...(config.clusters === undefined
-      ? {}
-      : {
-          clusters: Object.fromEntries(
-            Object.entries(config.clusters).map(([name, cluster]) => [
-              name,
-              cluster.data_directory === undefined
-                ? cluster
-                : { ...cluster, data_directory: resolve(folder, cluster.data_directory) },
-            ]),
-          ),
-        }),
+    ...paths(config, ["data_directory"]),
+    ...(config.clusters === undefined ? {} : { clusters: each(config.clusters, ["data_directory"]) }),
+    ...(config.peers === undefined ? {} : { peers: each(config.peers, ["ca", "token_file"]) }),
+    ...(config.tls === undefined ? {} : { tls: paths(config.tls, ["cert", "key", "ca"]) }),
   };
 }
 
@@ -110,9 +142,11 @@ function describe(issue: z.core.$ZodIssue): string {
 function knownKeys(path: readonly PropertyKey[]): readonly string[] {
   switch (path[0]) {
     case "clusters":
-      return ["address", "data_directory"];
+      return ["address", "data_directory", "public_address"];
     case "peers":
-      return ["proxy"];
+      return ["proxy", "ca", "token_file", "user", "superusers"];
+    case "tls":
+      return ["cert", "key", "ca"];
     default:
       return Object.keys(schema.shape);
   }

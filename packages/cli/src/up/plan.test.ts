@@ -21,6 +21,7 @@ describe("the plan of qyt up", () => {
         },
       ],
       peers: new Map(),
+      security: { isAuthenticated: false },
       logLevel: "warn",
     });
   });
@@ -106,7 +107,7 @@ describe("the plan of qyt up", () => {
       "a foreign address in the file",
       {},
       { clusters: { a: { address: "0.0.0.0:1" } } },
-      /no authentication yet/,
+      /without authentication it listens on loopback/,
     ],
   ])("refuses %s", (_what, options, config, message) => {
     expect(() => planUp(options, config, here)).toThrow(message);

@@ -10,8 +10,16 @@ import {
   parseClusterOption,
 } from "./cluster-option.ts";
 import { type LogLevel, logLevels, type UpConfig } from "./config.ts";
+import {
+  type PeerPlan,
+  planPeer,
+  planPublicAddress,
+  planSecurity,
+  type SecurityOptions,
+  type SecurityPlan,
+} from "./security.ts";
 
-export interface UpOptions {
+export interface UpOptions extends SecurityOptions {
   readonly dataDir?: string;
   /** As typed: `NAME` or `NAME=HOST:PORT`. */
   readonly cluster?: readonly string[];
@@ -23,12 +31,15 @@ export interface ClusterPlan {
   readonly address: Address;
   /** Absolute. */
   readonly dataDirectory: string;
+  /** `HOST:PORT` as clients and other clusters reach it, where that is not `address`. */
+  readonly publicAddress?: string;
 }
 
 export interface UpPlan {
   readonly clusters: readonly ClusterPlan[];
   /** Clusters of other processes, by name. */
-  readonly peers: ReadonlyMap<string, { readonly proxy: string }>;
+  readonly peers: ReadonlyMap<string, PeerPlan>;
+  readonly security: SecurityPlan;
   /** As configured; without it the cluster is chosen by `chooseRegistrationsCluster`. */
   readonly registrationsCluster?: string;
   readonly logLevel: LogLevel;
@@ -54,7 +65,8 @@ export function planUp(
   workingDirectory: string,
   aliases: ReadonlyMap<string, string> = new Map(),
 ): UpPlan {
-  const named = namedClusters(options, config);
+  const security = planSecurity(options, config, workingDirectory);
+  const named = namedClusters(options, config, security.isAuthenticated);
   checkDuplicates(
     named.map(({ name }) => name),
     (name) => `Cluster ${name} is named twice: give each cluster one --cluster`,
@@ -64,11 +76,16 @@ export function planUp(
       ? (config.data_directory ?? resolve(workingDirectory, defaults.dataDirectory))
       : resolve(workingDirectory, options.dataDir);
   const addresses = assignAddresses(named);
-  const clusters = named.map(({ name }, index) => ({
-    name,
-    address: addresses[index] ?? { host: defaults.host, port: 0 },
-    dataDirectory: configuredDirectory(config, name) ?? join(root, name),
-  }));
+  const clusters = named.map(({ name }, index) => {
+    const address = addresses[index] ?? { host: defaults.host, port: 0 };
+    const publicAddress = planPublicAddress(name, address.host, config.clusters?.[name]?.public_address);
+    return {
+      name,
+      address,
+      dataDirectory: configuredDirectory(config, name) ?? join(root, name),
+      ...(publicAddress === undefined ? {} : { publicAddress }),
+    };
+  });
   checkDuplicates(
     clusters.map(({ dataDirectory }) => dataDirectory),
     (directory) => `Two clusters share the data directory "${directory}": give each its own`,
@@ -77,6 +94,7 @@ export function planUp(
     config,
     aliases,
     named.map(({ name }) => name),
+    security.isAuthenticated,
   );
   const registrationsCluster = config.registrations_cluster;
   if (registrationsCluster !== undefined && !isReachable(registrationsCluster, clusters, peers)) {
@@ -87,6 +105,7 @@ export function planUp(
   return {
     clusters,
     peers,
+    security,
     logLevel: logLevel(options.logLevel) ?? config.log_level ?? defaults.logLevel,
     ...(registrationsCluster === undefined ? {} : { registrationsCluster }),
   };
@@ -119,17 +138,21 @@ function isReachable(name: string, clusters: readonly ClusterPlan[], peers: UpPl
   return peers.has(name) || clusters.some((cluster) => cluster.name === name);
 }
 
-function namedClusters(options: UpOptions, config: UpConfig): readonly ClusterOption[] {
+function namedClusters(
+  options: UpOptions,
+  config: UpConfig,
+  isAuthenticated: boolean,
+): readonly ClusterOption[] {
   const configured = config.clusters ?? {};
   const optionOf = (name: string): ClusterOption => {
     const address = configured[name]?.address;
     return address === undefined
       ? { name: checkClusterName(name) }
-      : { name: checkClusterName(name), address: parseAddress(address, name) };
+      : { name: checkClusterName(name), address: parseAddress(address, name, isAuthenticated) };
   };
   if (options.cluster !== undefined && options.cluster.length > 0) {
     return options.cluster.map((text) => {
-      const option = parseClusterOption(text);
+      const option = parseClusterOption(text, isAuthenticated);
       return option.address === undefined ? optionOf(option.name) : option;
     });
   }
@@ -142,15 +165,16 @@ function planPeers(
   config: UpConfig,
   aliases: ReadonlyMap<string, string>,
   started: readonly string[],
-): ReadonlyMap<string, { readonly proxy: string }> {
-  const peers = new Map<string, { readonly proxy: string }>();
+  isAuthenticated: boolean,
+): ReadonlyMap<string, PeerPlan> {
+  const peers = new Map<string, PeerPlan>();
   for (const [name, peer] of Object.entries(config.peers ?? {})) {
     if (started.includes(checkClusterName(name))) {
       throw new YtError(
         `Cluster ${name} is both started here and among "peers" of the configuration file: remove one of the two`,
       );
     }
-    peers.set(name, peer);
+    peers.set(name, planPeer(name, peer, isAuthenticated));
   }
   for (const [name, proxy] of aliases) {
     if (isClusterName(name) && !started.includes(name) && !peers.has(name)) {

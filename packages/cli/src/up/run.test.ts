@@ -19,6 +19,7 @@ class FakeClusters {
   readonly started: StartOptions[] = [];
   readonly clock = new FakeClock();
   failing: string | undefined;
+  reload: (() => void) | undefined;
   close: (name: string) => Promise<void> = async () => {};
 
   readonly ports: UpPorts = {
@@ -31,6 +32,12 @@ class FakeClusters {
       return {
         name: options.name,
         address: `${options.host}:${options.port}`,
+        issueFirstToken: async (_token, save) => {
+          await save();
+          return true;
+        },
+        issueServiceToken: (user) => `token of ${user}`,
+        replaceTls: () => this.events.push(`certificate ${options.name}`),
         close: async (ms) => {
           this.events.push(`close ${options.name} ${ms}`);
           await this.close(options.name);
@@ -39,6 +46,9 @@ class FakeClusters {
     },
     probe: async (url) => {
       this.events.push(`probe ${url}`);
+    },
+    onReload: (reload) => {
+      this.reload = reload;
     },
     print: (line) => this.lines.push(line),
     logger: pino({ level: "silent" }),

@@ -1,4 +1,5 @@
 /** Runs the clusters of one `qyt up`: starts them all or none, and stops them within the time given. */
+import { randomBytes } from "node:crypto";
 import { type Clock, sleep, toYtError, YtError } from "@qyt/base";
 import type { Logger } from "pino";
 import { aliasVariable, exportLine } from "./aliases.ts";
@@ -6,14 +7,37 @@ import { formatAddress } from "./cluster-option.ts";
 import { withFreePorts } from "./free-ports.ts";
 import { readKeepers, writeKeeper } from "./keeper-record.ts";
 import { type ClusterPlan, chooseRegistrationsCluster, type UpPlan } from "./plan.ts";
+import {
+  type Connection,
+  readSecretFiles,
+  type TlsContents,
+  tokenFileOf,
+  writeTokenFile,
+} from "./secret-files.ts";
+import { exposedPeers } from "./security.ts";
 
 /** A started cluster, as far as the command needs it. */
 export interface RunningCluster {
   readonly name: string;
   /** `HOST:PORT`. */
   readonly address: string;
+  /**
+   * Makes the token good for `root`, once `save` has kept it, unless `root` has had one before.
+   * @returns whether it did
+   */
+  issueFirstToken(token: string, save: () => Promise<void>): Promise<boolean>;
+  /** A token for this process that acts as `user`. */
+  issueServiceToken(user: string): string;
+  /** @throws YtError when certificate and key do not fit; the old ones stay in use then */
+  replaceTls(files: TlsContents): void;
   /** Finishes what is under way, for at most so long, then closes the store. */
   close(graceMs: number): Promise<void>;
+}
+
+/** A cluster that may act for its users on another. */
+export interface TrustedPeer {
+  readonly cluster: string;
+  readonly isSuperuserAllowed: boolean;
 }
 
 export interface StartOptions {
@@ -25,13 +49,24 @@ export interface StartOptions {
   readonly logger: Logger;
   readonly peers: () => ReadonlyMap<string, { readonly proxy: string }>;
   readonly registrationsCluster: string;
+  readonly connection: (peer: string) => Connection;
+  /** Absent: off. */
+  readonly authentication?: {
+    readonly peersByUser: ReadonlyMap<string, TrustedPeer>;
+    readonly peersByToken: ReadonlyMap<string, TrustedPeer>;
+  };
+  readonly tls?: TlsContents;
+  readonly publicAddress?: string;
+  readonly allowedOrigins?: readonly string[];
 }
 
 /** What `up` needs of the world. */
 export interface UpPorts {
   start(options: StartOptions): Promise<RunningCluster>;
   /** Sends a request and resolves when it is answered. */
-  probe(url: string): Promise<void>;
+  probe(url: string, connection: Connection): Promise<void>;
+  /** Calls back whenever the process is told to read its files again. Only asked for when there are any. */
+  onReload(reload: () => void): void;
   /** Writes a line for the person or the script that started us. */
   print(line: string): void;
   readonly logger: Logger;
@@ -48,17 +83,34 @@ export const maxStopMs = 10_000;
  * @throws YtError with one sentence when a cluster cannot start; those that did are closed
  */
 export async function runUp(plan: UpPlan, ports: UpPorts, stop: Promise<void>): Promise<void> {
-  const clusters = await startAll(plan, ports);
+  const { tls, isAuthenticated } = plan.security;
+  const secrets = new Secrets(plan, ports.logger);
+  await secrets.read();
+  for (const peer of exposedPeers(plan.peers)) {
+    ports.logger.warn({ peer }, "the token for this peer goes over the network as plain text: use https");
+  }
+  const clusters = await startAll(plan, ports, secrets);
+  if (tls !== undefined || plan.peers.size > 0) {
+    ports.onReload(() => void secrets.reload(clusters));
+  }
   let isStopping = false;
   void stop.then(() => {
     isStopping = true;
   });
   try {
-    await Promise.all(clusters.map((cluster) => ports.probe(urlOf(cluster))));
+    const firstToken = isAuthenticated ? await issueFirstToken(plan, clusters) : undefined;
+    await Promise.all(
+      clusters.map((cluster) =>
+        ports.probe(urlOf(plan, cluster.name, cluster.address), {
+          ...secrets.own,
+          ...(isAuthenticated ? { token: cluster.issueServiceToken("guest") } : {}),
+        }),
+      ),
+    );
     // Lets a stop that came meanwhile be seen.
     await Promise.resolve();
     if (!isStopping) {
-      announce(plan, clusters, ports);
+      announce(plan, clusters, ports, firstToken);
     }
     await stop;
   } finally {
@@ -66,19 +118,127 @@ export async function runUp(plan: UpPlan, ports: UpPorts, stop: Promise<void>): 
   }
 }
 
-async function startAll(plan: UpPlan, ports: UpPorts): Promise<readonly RunningCluster[]> {
+/** What the secret files say, read at the start and again when told to. */
+class Secrets {
+  readonly #plan: UpPlan;
+  readonly #logger: Logger;
+  /** Known to this process alone: by these its clusters know each other. */
+  readonly #neighbours: ReadonlyMap<string, string>;
+  #connections: ReadonlyMap<string, Connection> = new Map();
+  #tls: TlsContents | undefined;
+
+  constructor(plan: UpPlan, logger: Logger) {
+    this.#plan = plan;
+    this.#logger = logger;
+    this.#neighbours = new Map(plan.clusters.map(({ name }) => [name, randomBytes(32).toString("hex")]));
+  }
+
+  get tls(): TlsContents | undefined {
+    return this.#tls;
+  }
+
+  /** How the clusters of this process are reached from within it. */
+  get own(): Connection {
+    const ca = this.#tls?.ca;
+    return ca === undefined ? {} : { ca };
+  }
+
+  /** Of a cluster here to any other. */
+  connection(from: string, to: string): Connection {
+    const token = this.#plan.security.isAuthenticated ? this.#neighbours.get(from) : undefined;
+    return this.#neighbours.has(to)
+      ? { ...this.own, ...(token === undefined ? {} : { token }) }
+      : (this.#connections.get(to) ?? {});
+  }
+
+  /** Who may act for others on a cluster here. */
+  trustedBy(cluster: string): NonNullable<StartOptions["authentication"]> {
+    const peersByUser = new Map<string, TrustedPeer>();
+    for (const [name, { user, superusers }] of this.#plan.peers) {
+      if (user !== undefined) {
+        peersByUser.set(user, { cluster: name, isSuperuserAllowed: superusers ?? false });
+      }
+    }
+    const peersByToken = new Map<string, TrustedPeer>();
+    for (const [name, token] of this.#neighbours) {
+      if (name !== cluster) {
+        peersByToken.set(token, { cluster: name, isSuperuserAllowed: true });
+      }
+    }
+    return { peersByUser, peersByToken };
+  }
+
+  /** @throws YtError 1 with one sentence */
+  async read(): Promise<void> {
+    const { connections, tls } = await readSecretFiles(this.#plan.security.tls, this.#plan.peers);
+    this.#connections = connections;
+    this.#tls = tls;
+  }
+
+  /** What cannot be used is told in the log, and what was in use stays so. */
+  async reload(clusters: readonly RunningCluster[]): Promise<void> {
+    const { tls, connections } = { tls: this.#tls, connections: this.#connections };
+    try {
+      await this.read();
+      for (const cluster of clusters) {
+        if (this.#tls !== undefined) {
+          cluster.replaceTls(this.#tls);
+        }
+      }
+      this.#logger.info("read certificates and tokens again");
+    } catch (thrown) {
+      this.#tls = tls;
+      this.#connections = connections;
+      this.#logger.error({ err: thrown }, "certificates and tokens stay as they were");
+    }
+  }
+}
+
+/** One token for all clusters that have had none, so that it serves a person with all of them. */
+async function issueFirstToken(
+  plan: UpPlan,
+  clusters: readonly RunningCluster[],
+): Promise<{ readonly token: string; readonly clusters: readonly ClusterPlan[] } | undefined> {
+  const token = randomBytes(16).toString("hex");
+  const issued: ClusterPlan[] = [];
+  for (const cluster of clusters) {
+    const planned = plan.clusters.find(({ name }) => name === cluster.name);
+    if (planned !== undefined) {
+      const save = (): Promise<void> => writeTokenFile(planned.dataDirectory, token);
+      if (await cluster.issueFirstToken(token, save)) {
+        issued.push(planned);
+      }
+    }
+  }
+  return issued.length === 0 ? undefined : { token, clusters: issued };
+}
+
+async function startAll(plan: UpPlan, ports: UpPorts, secrets: Secrets): Promise<readonly RunningCluster[]> {
   const registrationsCluster = chooseRegistrationsCluster(plan, await readKeepers(plan.clusters));
   const addresses = await withFreePorts(plan.clusters.map(({ address }) => address));
   const clusters = plan.clusters.map((cluster, index) => ({
     ...cluster,
     address: addresses[index] ?? cluster.address,
   }));
-  const proxies = new Map(plan.peers);
+  const proxies = new Map<string, { readonly proxy: string }>(
+    [...plan.peers].map(([name, { proxy }]) => [name, { proxy }]),
+  );
   for (const { name, address } of clusters) {
-    proxies.set(name, { proxy: `http://${formatAddress(address)}` });
+    proxies.set(name, { proxy: urlOf(plan, name, formatAddress(address)) });
   }
   const attempts = await Promise.allSettled(
-    clusters.map((cluster) => startOne(cluster, registrationsCluster, () => proxies, ports)),
+    clusters.map((cluster) =>
+      startOne(cluster, ports, {
+        registrationsCluster,
+        peers: () => proxies,
+        connection: (peer) => secrets.connection(cluster.name, peer),
+        ...(plan.security.isAuthenticated ? { authentication: secrets.trustedBy(cluster.name) } : {}),
+        ...(secrets.tls === undefined ? {} : { tls: secrets.tls }),
+        ...(plan.security.allowedOrigins === undefined
+          ? {}
+          : { allowedOrigins: plan.security.allowedOrigins }),
+      }),
+    ),
   );
   const started = attempts.flatMap((attempt) => (attempt.status === "fulfilled" ? [attempt.value] : []));
   const failure = attempts.find((attempt) => attempt.status === "rejected");
@@ -89,11 +249,15 @@ async function startAll(plan: UpPlan, ports: UpPorts): Promise<readonly RunningC
   return started;
 }
 
+type SharedOptions = Pick<
+  StartOptions,
+  "registrationsCluster" | "peers" | "connection" | "authentication" | "tls" | "allowedOrigins"
+>;
+
 async function startOne(
-  { name, address, dataDirectory }: ClusterPlan,
-  registrationsCluster: string,
-  peers: StartOptions["peers"],
+  { name, address, dataDirectory, publicAddress }: ClusterPlan,
   ports: UpPorts,
+  shared: SharedOptions,
 ): Promise<RunningCluster> {
   const { logger, version } = ports;
   let running: RunningCluster;
@@ -104,15 +268,15 @@ async function startOne(
       dataDirectory,
       version,
       logger: logger.child({ cluster: name }),
-      peers,
-      registrationsCluster,
+      ...shared,
+      ...(publicAddress === undefined ? {} : { publicAddress }),
     });
   } catch (thrown) {
     logger.debug({ err: thrown, cluster: name }, "cluster did not start");
     throw new YtError(`Cluster ${name} cannot start: ${sentence(thrown)}`, { cause: thrown });
   }
   try {
-    await writeKeeper(dataDirectory, registrationsCluster);
+    await writeKeeper(dataDirectory, shared.registrationsCluster);
   } catch (thrown) {
     await running.close(0);
     throw new YtError(
@@ -132,19 +296,34 @@ export function sentence(thrown: unknown): string {
   return inner === undefined ? error.message : `${error.message}: ${sentence(inner)}`;
 }
 
-function announce(plan: UpPlan, clusters: readonly RunningCluster[], ports: UpPorts): void {
+function announce(
+  plan: UpPlan,
+  clusters: readonly RunningCluster[],
+  ports: UpPorts,
+  firstToken: Awaited<ReturnType<typeof issueFirstToken>>,
+): void {
   const width = Math.max(...clusters.map(({ name }) => name.length));
-  for (const [index, cluster] of clusters.entries()) {
+  const urls = clusters.map(({ name, address }) => ({ name, url: urlOf(plan, name, address) }));
+  for (const [index, { name, url }] of urls.entries()) {
     ports.print(
-      `cluster ${cluster.name.padEnd(width)}  ${urlOf(cluster)}  data in ${plan.clusters[index]?.dataDirectory ?? ""}`,
+      `cluster ${name.padEnd(width)}  ${url}  data in ${plan.clusters[index]?.dataDirectory ?? ""}`,
     );
   }
   ports.print("");
   ports.print(
     `For \`yt --proxy ${clusters[0]?.name ?? "NAME"} …\` paste this line (the client reads ${aliasVariable}):`,
   );
-  ports.print(exportLine(clusters.map((cluster) => ({ name: cluster.name, url: urlOf(cluster) }))));
+  ports.print(exportLine(urls));
   ports.print("");
+  if (firstToken !== undefined) {
+    const files = firstToken.clusters.map(({ dataDirectory }) => tokenFileOf(dataDirectory));
+    const names = firstToken.clusters.map(({ name }) => name);
+    ports.print(
+      `The token of root on ${names.join(", ")}, shown this once; it is kept in ${files.join(", ")}:`,
+    );
+    ports.print(`export YT_TOKEN=${firstToken.token}`);
+    ports.print("");
+  }
   ports.print("qyt is ready");
 }
 
@@ -162,6 +341,8 @@ async function closeAll(clusters: readonly RunningCluster[], { clock, logger }: 
   }
 }
 
-function urlOf({ address }: RunningCluster): string {
-  return `http://${address}`;
+/** By which clients reach a cluster that listens on `address`. */
+function urlOf(plan: UpPlan, name: string, address: string): string {
+  const publicAddress = plan.clusters.find((cluster) => cluster.name === name)?.publicAddress;
+  return `${plan.security.tls === undefined ? "http" : "https"}://${publicAddress ?? address}`;
 }

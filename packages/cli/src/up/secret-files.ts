@@ -1,0 +1,93 @@
+/**
+ * The files with secrets: certificates and tokens that are read, again when told to, and the administrator's
+ * first token, which is written for nobody else to read.
+ */
+import { chmod, mkdir, open, readFile, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { toYtError, YtError } from "@qyt/base";
+import type { PeerPlan, TlsPlan } from "./security.ts";
+
+export interface TlsContents {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca?: string;
+}
+
+/** How a process proves to a peer who it is, and how it knows the peer. */
+export interface Connection {
+  readonly token?: string;
+  readonly ca?: string;
+}
+
+/** What the files say now. */
+export interface SecretContents {
+  readonly tls?: TlsContents;
+  readonly connections: ReadonlyMap<string, Connection>;
+}
+
+/** @throws YtError 1 with one sentence when a file cannot be read or is empty */
+export async function readSecretFiles(
+  tls: TlsPlan | undefined,
+  peers: ReadonlyMap<string, PeerPlan>,
+): Promise<SecretContents> {
+  const connections = new Map<string, Connection>();
+  for (const [name, peer] of peers) {
+    const token =
+      peer.tokenFile === undefined
+        ? undefined
+        : (await read(peer.tokenFile, `token for cluster ${name}`)).trim();
+    const caFile = peer.ca ?? tls?.ca;
+    const ca =
+      caFile === undefined ? undefined : await read(caFile, `certificate authority of cluster ${name}`);
+    if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
+      throw new YtError(
+        `The file "${peer.tokenFile}" has no token for cluster ${name}: one line is expected`,
+      );
+    }
+    connections.set(name, {
+      ...(token === undefined ? {} : { token }),
+      ...(ca === undefined ? {} : { ca }),
+    });
+  }
+  if (tls === undefined) {
+    return { connections };
+  }
+  return {
+    connections,
+    tls: {
+      cert: await read(tls.cert, "TLS certificate"),
+      key: await read(tls.key, "key of the TLS certificate"),
+      ...(tls.ca === undefined ? {} : { ca: await read(tls.ca, "certificate authority") }),
+    },
+  };
+}
+
+async function read(file: string, what: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (thrown) {
+    throw new YtError(`Cannot read the ${what}: ${toYtError(thrown).message}`, { cause: thrown });
+  }
+}
+
+const tokenFileName = "root-token";
+
+export function tokenFileOf(dataDirectory: string): string {
+  return join(dataDirectory, tokenFileName);
+}
+
+/** Writes the token so that it is on disk, whole, and for the owner of the process alone to read. */
+export async function writeTokenFile(dataDirectory: string, token: string): Promise<void> {
+  await mkdir(dataDirectory, { recursive: true });
+  const file = tokenFileOf(dataDirectory);
+  const handle = await open(`${file}.new`, "w", 0o600);
+  try {
+    // A leftover of an earlier attempt keeps its mode when it is opened.
+    await chmod(`${file}.new`, 0o600);
+    await handle.writeFile(`${token}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(`${file}.new`, file);
+}
