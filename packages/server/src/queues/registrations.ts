@@ -33,7 +33,7 @@ export async function registerQueueConsumer(
     parameters.vital,
   );
   if (!allowed.allowed) {
-    throw allowed.error;
+    throw mayNotRegister(services, context, parameters, allowed.error);
   }
   const queue = await resolveReference(services, context, parameters.queuePath, "strict");
   const consumer = await resolveConsumer(services, context, parameters.consumerPath, "strict");
@@ -43,6 +43,30 @@ export async function registerQueueConsumer(
     vital: parameters.vital,
     partitions: parameters.partitions ?? null,
   });
+}
+
+/** Says what is missing, and where and how it can be granted. */
+function mayNotRegister(
+  services: QueueServices,
+  context: QueueContext,
+  { queuePath, vital }: RegisterParameters,
+  denial: YtError,
+): YtError {
+  const { user } = context;
+  const cluster = clusterOf(queuePath) ?? services.clusterName;
+  const path = denial.attributes.get("path");
+  const queue = typeof path === "string" ? path : queuePath.path;
+  const directory = queue.replace(/\/(?:[^/\\]|\\.)*$/, "");
+  const grant = `qyt acl grant ${queue} --user ${user} --register-queue-consumer${vital ? " --vital" : ""}`;
+  const below = directory.length > 2 ? `, or on its directory ${directory} for all queues in there` : "";
+  return new YtError(
+    `User "${user}" may not register a ${vital ? "vital" : "non-vital"} consumer: permission "register_queue_consumer" with vital=%${vital} is missing on queue ${cluster}:${queue}. Who has "administer" can grant it there (${grant})${below}`,
+    {
+      code: "AuthorizationError",
+      inner: [denial],
+      attributes: { permission: "register_queue_consumer", vital, user, path: queue, cluster, directory },
+    },
+  );
 }
 
 /**
