@@ -4,7 +4,17 @@
  *
  * The answers of a batch are handed out in slices, because each one lets a pass go on.
  */
-import { bare, isList, isMap, mapOf, toYtError, turn, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import {
+  bare,
+  isList,
+  isMap,
+  mapOf,
+  toYtError,
+  turn,
+  type YsonMap,
+  type YsonValue,
+  YtError,
+} from "@qyt/base";
 import type { YtClient } from "@qyt/client";
 import { errorFromYson, parseYsonList } from "@qyt/yson";
 
@@ -126,7 +136,9 @@ export class ClusterReads {
     });
     const results = isMap(answer) ? answer.get("results") : answer;
     if (!isList(results) || results.length !== batch.length) {
-      throw new YtError("The proxy answered a batch of reads with another number of results than was asked for");
+      throw new YtError(
+        "The proxy answered a batch of reads with another number of results than was asked for",
+      );
     }
     return results;
   }

@@ -1,0 +1,223 @@
+/**
+ * Reads the offsets of one consumer table: one query for all of its queues, and only when the table was
+ * written since the last one.
+ *
+ * Specified in: yt/yt/client/queue_client/consumer_client.cpp (CollectPartitions).
+ */
+import { bare, isList, isMap, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { greatest } from "../integers.ts";
+import { type ObjectReference, referenceToString } from "../objects/reference.ts";
+import type { ClusterReads } from "../reads/cluster-reads.ts";
+import { integerOf } from "../reads/queue-rows.ts";
+import type { ConsumerTableKind } from "./consumer-schema.ts";
+import { subConsumerKey } from "./consumer-snapshot.ts";
+
+export interface OffsetRow {
+  /** The first row not yet processed. */
+  readonly nextRowIndex: bigint;
+  /** When the offset was written; `null` when the server does not tell. */
+  readonly consumeTimestamp: bigint | null;
+  /** Weight of everything before the offset, as noted when it was written. */
+  readonly cumulativeDataWeight: bigint | null;
+  /** Commit timestamp of the row at the offset, likewise. */
+  readonly offsetTimestamp: bigint | null;
+}
+
+/** By `subConsumerKey`, then by partition. */
+export type Offsets = ReadonlyMap<string, ReadonlyMap<number, OffsetRow>>;
+
+export interface OffsetTarget {
+  readonly queue: ObjectReference;
+  readonly partitionCount: number;
+}
+
+export interface OffsetsRead {
+  readonly offsets: Offsets;
+  /** The latest write to the table; `null` when the server does not tell. */
+  readonly lastWriteTimestamp: bigint | null;
+}
+
+/** After so many passes the table is read even if nothing says that it changed. */
+const passesPerFullRead = 60;
+
+const offsetTimestampColumn = "$timestamp:offset";
+
+export class OffsetTable {
+  readonly #reads: ClusterReads;
+  readonly #path: string;
+  #kept: { readonly key: string; readonly result: OffsetsRead } | undefined;
+  #passesToFullRead = 0;
+  #tabletCount: number | undefined;
+  #tellsLastWrite = true;
+  #tellsTimestamps = true;
+
+  constructor(reads: ClusterReads, path: string) {
+    this.#reads = reads;
+    this.#path = path;
+  }
+
+  /** @throws YtError when the table cannot be read */
+  async read(kind: ConsumerTableKind, targets: readonly OffsetTarget[]): Promise<OffsetsRead> {
+    if (targets.length === 0) {
+      return { offsets: new Map(), lastWriteTimestamp: null };
+    }
+    if (this.#passesToFullRead-- <= 0) {
+      this.#passesToFullRead = passesPerFullRead;
+      this.#kept = undefined;
+      this.#tabletCount = undefined;
+      this.#tellsLastWrite = true;
+      this.#tellsTimestamps = true;
+    }
+    const writes = await this.#lastWrites();
+    const wanted = targets.map(
+      ({ queue, partitionCount }) => `${referenceToString(queue)} ${partitionCount}`,
+    );
+    const key = writes === undefined ? undefined : [...writes, ...wanted].join("\n");
+    if (key !== undefined && this.#kept?.key === key) {
+      return this.#kept.result;
+    }
+    try {
+      const result = {
+        offsets: await this.#offsets(kind, targets),
+        lastWriteTimestamp: writes === undefined ? null : greatest(0n, ...writes),
+      };
+      this.#kept = key === undefined ? undefined : { key, result };
+      return result;
+    } catch (thrown) {
+      this.#passesToFullRead = 0;
+      throw thrown;
+    }
+  }
+
+  /** The last write of each tablet; `undefined` when they cannot be asked for, so that rows must be read. */
+  async #lastWrites(): Promise<readonly bigint[] | undefined> {
+    if (!this.#tellsLastWrite) {
+      return undefined;
+    }
+    try {
+      this.#tabletCount ??= Number(integerOf(await this.#reads.get(`${this.#path}/@tablet_count`)) ?? 1n);
+      const output = await this.#reads.execute("get_tablet_infos", {
+        path: this.#path,
+        tablet_indexes: Array.from({ length: this.#tabletCount }, (_, index) => BigInt(index)),
+      });
+      const tablets = isMap(output) ? output.get("tablets") : output;
+      return (isList(tablets) ? tablets : []).map((tablet) =>
+        isMap(tablet) ? (integerOf(tablet.get("last_write_timestamp")) ?? 0n) : 0n,
+      );
+    } catch {
+      // An unmounted table, or a server that tells this of ordered tables only: the query shows which.
+      this.#tellsLastWrite = false;
+      return undefined;
+    }
+  }
+
+  async #offsets(kind: ConsumerTableKind, targets: readonly OffsetTarget[]): Promise<Offsets> {
+    const rows = await this.#rows(kind, targets);
+    const counts = new Map(
+      targets.map(({ queue, partitionCount }) => [referenceToString(queue), partitionCount]),
+    );
+    const [only] = targets;
+    const offsets = new Map<string, Map<number, OffsetRow>>();
+    for (const row of rows) {
+      const queue = kind.isLegacy ? only?.queue : queueOf(row);
+      const partition = integerOf(row.get(kind.isLegacy ? "ShardId" : "partition_index"));
+      if (queue === undefined || partition === null) {
+        continue;
+      }
+      const count = counts.get(referenceToString(queue));
+      if (count === undefined || partition >= BigInt(count)) {
+        continue;
+      }
+      const name = kind.hasName ? textOf(row.get("queue_consumer_name")) : null;
+      const key = subConsumerKey(queue, name);
+      const partitions = offsets.get(key) ?? new Map<number, OffsetRow>();
+      partitions.set(Number(partition), toOffsetRow(row, kind));
+      offsets.set(key, partitions);
+    }
+    return offsets;
+  }
+
+  async #rows(kind: ConsumerTableKind, targets: readonly OffsetTarget[]): Promise<readonly YsonMap[]> {
+    const query = (withTimestamp: boolean): string => queryOf(this.#path, kind, targets, withTimestamp);
+    if (!this.#tellsTimestamps || kind.isLegacy) {
+      return this.#reads.select(query(false));
+    }
+    try {
+      return await this.#reads.select(query(true), {
+        versioned_read_options: new Map([["read_mode", "latest_timestamp"]]),
+      });
+    } catch (thrown) {
+      let rows: readonly YsonMap[];
+      try {
+        rows = await this.#reads.select(query(false));
+      } catch {
+        throw thrown;
+      }
+      this.#tellsTimestamps = false;
+      return rows;
+    }
+  }
+}
+
+function queryOf(
+  path: string,
+  kind: ConsumerTableKind,
+  targets: readonly OffsetTarget[],
+  withTimestamp: boolean,
+): string {
+  const limit = Math.max(...targets.map(({ partitionCount }) => partitionCount));
+  if (kind.isLegacy) {
+    return `[ShardId], [Offset] from [${path}] where [ShardId] < ${limit}u`;
+  }
+  const columns = [
+    ...(kind.hasName ? ["queue_consumer_name"] : []),
+    "queue_cluster",
+    "queue_path",
+    "partition_index",
+    "offset",
+    ...(kind.hasMeta ? ["meta"] : []),
+    ...(withTimestamp ? [offsetTimestampColumn] : []),
+  ].map((name) => `[${name}]`);
+  const queues = targets.map(({ queue }) => `(${literal(queue.cluster)}, ${literal(queue.path)})`);
+  return `${columns.join(", ")} from [${path}] where ([queue_cluster], [queue_path]) in (${queues.join(", ")}) and [partition_index] < ${limit}u`;
+}
+
+function literal(text: string): string {
+  return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+}
+
+function toOffsetRow(row: YsonMap, kind: ConsumerTableKind): OffsetRow {
+  if (kind.isLegacy) {
+    return {
+      nextRowIndex: (integerOf(row.get("Offset")) ?? -1n) + 1n,
+      consumeTimestamp: null,
+      cumulativeDataWeight: null,
+      offsetTimestamp: null,
+    };
+  }
+  const meta = bare(row.get("meta") ?? null);
+  const noted = (name: string): bigint | null => (isMap(meta) ? integerOf(meta.get(name)) : null);
+  return {
+    nextRowIndex: integerOf(row.get("offset")) ?? 0n,
+    consumeTimestamp: integerOf(row.get(offsetTimestampColumn)),
+    cumulativeDataWeight: noted("cumulative_data_weight"),
+    offsetTimestamp: noted("offset_timestamp"),
+  };
+}
+
+function queueOf(row: YsonMap): ObjectReference {
+  return { cluster: textOf(row.get("queue_cluster")), path: textOf(row.get("queue_path")) };
+}
+
+function textOf(value: YsonValue | undefined): string {
+  const plain = bare(value ?? null);
+  return typeof plain === "string" ? plain : "";
+}
+
+/** Any failure to read the table, as the error of each of the consumer's queues: of code 1, with the reason inside. */
+export function offsetsError(consumer: ObjectReference, reason: YtError): YtError {
+  return new YtError(
+    `Error reading offsets of consumer "${referenceToString(consumer)}": check that its table is mounted`,
+    { inner: [reason] },
+  );
+}
