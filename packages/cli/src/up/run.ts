@@ -9,11 +9,12 @@ import { readKeepers, writeKeeper } from "./keeper-record.ts";
 import { type ClusterPlan, chooseRegistrationsCluster, type UpPlan } from "./plan.ts";
 import {
   type Connection,
-  readSecretFiles,
+  protectDirectory,
   type TlsContents,
   tokenFileOf,
   writeTokenFile,
 } from "./secret-files.ts";
+import { Secrets, type TrustedPeers } from "./secrets.ts";
 import { exposedPeers } from "./security.ts";
 
 /** A started cluster, as far as the command needs it. */
@@ -34,12 +35,6 @@ export interface RunningCluster {
   close(graceMs: number): Promise<void>;
 }
 
-/** A cluster that may act for its users on another. */
-export interface TrustedPeer {
-  readonly cluster: string;
-  readonly isSuperuserAllowed: boolean;
-}
-
 export interface StartOptions {
   readonly name: string;
   readonly host: string;
@@ -51,10 +46,7 @@ export interface StartOptions {
   readonly registrationsCluster: string;
   readonly connection: (peer: string) => Connection;
   /** Absent: off. */
-  readonly authentication?: {
-    readonly peersByUser: ReadonlyMap<string, TrustedPeer>;
-    readonly peersByToken: ReadonlyMap<string, TrustedPeer>;
-  };
+  readonly authentication?: TrustedPeers;
   readonly tls?: TlsContents;
   readonly publicAddress?: string;
   readonly allowedOrigins?: readonly string[];
@@ -115,82 +107,6 @@ export async function runUp(plan: UpPlan, ports: UpPorts, stop: Promise<void>): 
     await stop;
   } finally {
     await closeAll(clusters, ports);
-  }
-}
-
-/** What the secret files say, read at the start and again when told to. */
-class Secrets {
-  readonly #plan: UpPlan;
-  readonly #logger: Logger;
-  /** Known to this process alone: by these its clusters know each other. */
-  readonly #neighbours: ReadonlyMap<string, string>;
-  #connections: ReadonlyMap<string, Connection> = new Map();
-  #tls: TlsContents | undefined;
-
-  constructor(plan: UpPlan, logger: Logger) {
-    this.#plan = plan;
-    this.#logger = logger;
-    this.#neighbours = new Map(plan.clusters.map(({ name }) => [name, randomBytes(32).toString("hex")]));
-  }
-
-  get tls(): TlsContents | undefined {
-    return this.#tls;
-  }
-
-  /** How the clusters of this process are reached from within it. */
-  get own(): Connection {
-    const ca = this.#tls?.ca;
-    return ca === undefined ? {} : { ca };
-  }
-
-  /** Of a cluster here to any other. */
-  connection(from: string, to: string): Connection {
-    const token = this.#plan.security.isAuthenticated ? this.#neighbours.get(from) : undefined;
-    return this.#neighbours.has(to)
-      ? { ...this.own, ...(token === undefined ? {} : { token }) }
-      : (this.#connections.get(to) ?? {});
-  }
-
-  /** Who may act for others on a cluster here. */
-  trustedBy(cluster: string): NonNullable<StartOptions["authentication"]> {
-    const peersByUser = new Map<string, TrustedPeer>();
-    for (const [name, { user, superusers }] of this.#plan.peers) {
-      if (user !== undefined) {
-        peersByUser.set(user, { cluster: name, isSuperuserAllowed: superusers ?? false });
-      }
-    }
-    const peersByToken = new Map<string, TrustedPeer>();
-    for (const [name, token] of this.#neighbours) {
-      if (name !== cluster) {
-        peersByToken.set(token, { cluster: name, isSuperuserAllowed: true });
-      }
-    }
-    return { peersByUser, peersByToken };
-  }
-
-  /** @throws YtError 1 with one sentence */
-  async read(): Promise<void> {
-    const { connections, tls } = await readSecretFiles(this.#plan.security.tls, this.#plan.peers);
-    this.#connections = connections;
-    this.#tls = tls;
-  }
-
-  /** What cannot be used is told in the log, and what was in use stays so. */
-  async reload(clusters: readonly RunningCluster[]): Promise<void> {
-    const { tls, connections } = { tls: this.#tls, connections: this.#connections };
-    try {
-      await this.read();
-      for (const cluster of clusters) {
-        if (this.#tls !== undefined) {
-          cluster.replaceTls(this.#tls);
-        }
-      }
-      this.#logger.info("read certificates and tokens again");
-    } catch (thrown) {
-      this.#tls = tls;
-      this.#connections = connections;
-      this.#logger.error({ err: thrown }, "certificates and tokens stay as they were");
-    }
   }
 }
 
@@ -277,6 +193,9 @@ async function startOne(
   }
   try {
     await writeKeeper(dataDirectory, shared.registrationsCluster);
+    if (shared.authentication !== undefined) {
+      await protectDirectory(dataDirectory);
+    }
   } catch (thrown) {
     await running.close(0);
     throw new YtError(

@@ -70,6 +70,11 @@ async function read(file: string, what: string): Promise<string> {
   }
 }
 
+/** Secrets of users are in there: nobody else on the machine is to read them. */
+export async function protectDirectory(dataDirectory: string): Promise<void> {
+  await chmod(dataDirectory, 0o700);
+}
+
 const tokenFileName = "root-token";
 
 export function tokenFileOf(dataDirectory: string): string {

@@ -166,12 +166,18 @@ export class QueueAgents {
     const deadline = new Deadline(this.#options.clock, discoveryTimeoutMs);
     const tree: ClusterTree = {
       get: (path) =>
-        this.#options.clusters.call(cluster, "root", { deadline }, (client, options) =>
-          client.get(path, options),
+        this.#options.clusters.call(
+          cluster,
+          this.#options.clusters.actingFor(),
+          { deadline },
+          (client, options) => client.get(path, options),
         ),
       list: (path, attributes) =>
-        this.#options.clusters.call(cluster, "root", { deadline }, (client, options) =>
-          client.list(path, { ...options, attributes }),
+        this.#options.clusters.call(
+          cluster,
+          this.#options.clusters.actingFor(),
+          { deadline },
+          (client, options) => client.list(path, { ...options, attributes }),
         ),
     };
     const stages = stagesOf(tree, entry);

@@ -20,6 +20,8 @@ export interface QueueServices {
 /** Who asks, and for how long he waits. */
 export interface QueueContext extends CallBounds {
   readonly user: string;
+  /** The trusted cluster that asks in the name of the user; `undefined`: the user asks himself. */
+  readonly peer?: string | undefined;
 }
 
 /** Which transaction a change is made in. */

@@ -29,6 +29,8 @@ export interface PullResult {
 
 export type PullQueueParameters = PullLimits & {
   readonly queuePath: RichPath;
+  /** The consumer that a trusted cluster pulls for. */
+  readonly consumerPath?: RichPath | undefined;
   readonly offset: bigint;
   readonly format: DataFormat;
 };

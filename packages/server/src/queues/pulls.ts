@@ -5,7 +5,7 @@
  * of yt/yt/server/node/tablet_node/query_service.cpp. Waiting for rows is an addition.
  */
 import { YtError } from "@qyt/base";
-import type { DataFormat } from "@qyt/yson";
+import type { DataFormat, RichPath } from "@qyt/yson";
 import { type DynamicTable, type RowSlice, SliceWriter } from "../tablets/index.ts";
 import { consumerTable } from "./consumer-schemas.ts";
 import { requireRegistration, storedOffset } from "./consumers.ts";
@@ -17,8 +17,8 @@ import type {
   PullQueueParameters,
   PullResult,
 } from "./pull-types.ts";
-import { consumerNameOf } from "./reference.ts";
-import { requireKnownCluster, requireLocalCluster } from "./references.ts";
+import { type ConsumerReference, clusterOf, consumerNameOf, formatReference } from "./reference.ts";
+import { requireKnownCluster, requireLocalCluster, resolveConsumer } from "./references.ts";
 import { pullRemote } from "./remote-pulls.ts";
 
 export const defaultMaxRowCount = 1000n;
@@ -38,8 +38,11 @@ export async function pullQueue(
   );
   checkLimits(parameters, parameters.offset, parameters.queuePath.path);
   const table = services.tables.dynamicTable(context, parameters.queuePath);
-  const mayRead = (): void => checkPermission(table, context, "read");
-  mayRead();
+  const mayRead = (): Promise<void> | void =>
+    isVouchedFor(context, parameters)
+      ? requireForeignRegistration(services, context, table, parameters.consumerPath)
+      : checkPermission(table, context, "read");
+  await mayRead();
   requireOrdered(table);
   return pullLocal(services, context, table, parameters, { offset: parameters.offset, mayRead });
 }
@@ -65,7 +68,8 @@ export async function pullQueueConsumer(
     );
   checkLimits(parameters, offset, queuePath.path);
   if (!services.clusters.isLocal(queue.cluster)) {
-    return pullRemote(services, context, queue, parameters, offset);
+    const consumer = await resolveConsumer(services, context, consumerPath, "strict");
+    return pullRemote(services, context, consumer, queue, parameters, offset);
   }
   const queueTable = services.tables.dynamicTable(context, queue.path);
   requireOrdered(queueTable);
@@ -80,6 +84,39 @@ interface PullStart {
   readonly offset: bigint;
   /** Asked again after a wait, which may last an hour. @throws YtError 901 */
   readonly mayRead: () => void | Promise<void>;
+}
+
+type Vouched = PullQueueParameters & { readonly consumerPath: RichPath };
+
+/**
+ * Whether a trusted cluster says that the user may read a consumer of its own, so that the consumer's
+ * registration stands for a right on the queue. What anybody else says of consumers does not count.
+ */
+function isVouchedFor(context: QueueContext, parameters: PullQueueParameters): parameters is Vouched {
+  const { consumerPath } = parameters;
+  return consumerPath !== undefined && context.peer !== undefined && clusterOf(consumerPath) === context.peer;
+}
+
+/** @throws YtError 901 without a registration */
+async function requireForeignRegistration(
+  services: QueueServices,
+  context: QueueContext,
+  table: DynamicTable,
+  consumerPath: RichPath,
+): Promise<void> {
+  const queue = { cluster: services.clusterName, path: table.path };
+  const name = consumerNameOf(consumerPath);
+  const consumer: ConsumerReference = {
+    cluster: clusterOf(consumerPath) ?? "",
+    path: consumerPath.path,
+    ...(name === undefined ? {} : { name }),
+  };
+  if ((await services.registrations.find(context, queue, consumer)) === undefined) {
+    throw new YtError(
+      `Consumer ${formatReference(consumer)} is not registered for queue ${formatReference(queue)}`,
+      { code: "AuthorizationError" },
+    );
+  }
 }
 
 function requireOrdered(table: DynamicTable): void {

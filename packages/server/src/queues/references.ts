@@ -4,7 +4,8 @@
  * Specified in: yt/yt/ytlib/queue_client/registration_manager_base.cpp. Links are always resolved, as
  * the integration tests of the real system expect.
  */
-import { toYtError, YtError } from "@qyt/base";
+import { bare, emptyMap, isMap, toYtError, type YsonValue, YtError } from "@qyt/base";
+import type { CommandOptions, YtClient } from "@qyt/client";
 import type { RichPath } from "@qyt/yson";
 import { isUnanswered } from "../clusters/index.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
@@ -79,14 +80,28 @@ async function realPathOf(
   if (isServedHere(services, cluster) || cluster === undefined) {
     return services.tables.find({ user: context.user }, path).path;
   }
-  // Where a link leads is told without a right on its target, here and there; so not in the user's name.
-  const real = await services.clusters.call(cluster, "root", context, (client, options) =>
-    client.get(`${path}/@path`, options),
-  );
+  const { clusters } = services;
+  // Where a link leads is told without a right on its target, here and there.
+  const real = clusters.isAuthenticated
+    ? await clusters.call(cluster, context.user, context, (client, options) =>
+        realPathFrom(client, path, options),
+      )
+    : await clusters.call(cluster, "root", context, (client, options) =>
+        client.get(`${path}/@path`, options),
+      );
   if (typeof real !== "string") {
     throw new YtError(`Cluster "${cluster}" did not name the path of ${path}`);
   }
   return real;
+}
+
+async function realPathFrom(client: YtClient, path: string, options: CommandOptions): Promise<YsonValue> {
+  const answer = await client.execute("exists", { path, return_path: true }, { ...options, method: "GET" });
+  const fields = isMap(answer) ? answer : emptyMap;
+  if (fields.get("value") === false) {
+    throw new YtError(`Node ${path} does not exist`, { code: "ResolveError" });
+  }
+  return bare(fields.get("path") ?? null);
 }
 
 /** Refuses a queue on a cluster that this one does not know. */

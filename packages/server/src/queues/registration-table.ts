@@ -1,11 +1,12 @@
 /**
  * Where registrations are kept: `//sys/queue_agents/consumer_registrations` of the cluster that keeps
- * the shared registrations; here directly, elsewhere through that cluster's API. Read and written as
- * `root`; every read is fresh (as with `bypass_caching`), so that a caller reads its own writes.
+ * the shared registrations; here directly, as `root`, elsewhere through that cluster's API: as `root` where
+ * nobody's rights are checked, otherwise in the name of who asks, and that cluster checks what he may
+ * write. Every read is fresh (as with `bypass_caching`), so that a caller reads its own writes.
  *
  * Specified in: yt/yt/ytlib/queue_client/registration_manager.cpp.
  */
-import { isList, mapOf, toYtError, type YsonValue, YtError } from "@qyt/base";
+import { Attributed, isList, mapOf, toYtError, type YsonValue, YtError } from "@qyt/base";
 import type { CommandOptions, YtClient } from "@qyt/client";
 import { stringToBytes } from "@qyt/yson";
 import { type CallBounds, type ClusterDirectory, isUnanswered } from "../clusters/index.ts";
@@ -26,12 +27,18 @@ import {
 
 export const registrationTablePath = "//sys/queue_agents/consumer_registrations";
 
-/** The bounds are those of the request; only a table elsewhere needs them. */
+/** Who asks, and the bounds of the request; only a table elsewhere needs them. */
+export interface Asking extends CallBounds {
+  readonly user: string;
+}
+
 export interface RegistrationTable {
-  find(bounds: CallBounds, queue: Reference, consumer: ConsumerReference): Promise<Registration | undefined>;
-  list(bounds: CallBounds, filter: RegistrationFilter): Promise<readonly Registration[]>;
-  put(bounds: CallBounds, registration: Registration): Promise<void>;
-  remove(bounds: CallBounds, queue: Reference, consumer: ConsumerReference): Promise<void>;
+  find(asking: Asking, queue: Reference, consumer: ConsumerReference): Promise<Registration | undefined>;
+  list(asking: Asking, filter: RegistrationFilter): Promise<readonly Registration[]>;
+  /** The caller has checked that who asks may register. */
+  put(asking: Asking, registration: Registration): Promise<void>;
+  /** The caller has checked that who asks may unregister. */
+  remove(asking: Asking, queue: Reference, consumer: ConsumerReference): Promise<void>;
 }
 
 /** The table of this cluster. */
@@ -46,11 +53,7 @@ export class LocalRegistrationTable implements RegistrationTable {
     this.#copy = new RegistrationCopy(tables, () => transactions.visibleTimestamp);
   }
 
-  async find(
-    _: CallBounds,
-    queue: Reference,
-    consumer: ConsumerReference,
-  ): Promise<Registration | undefined> {
+  async find(_: Asking, queue: Reference, consumer: ConsumerReference): Promise<Registration | undefined> {
     const transaction = this.#transactions.begin({ user: "root" });
     try {
       const [row] = transaction.lookup(this.#table(), [keyOf(queue, consumer)]);
@@ -60,7 +63,7 @@ export class LocalRegistrationTable implements RegistrationTable {
     }
   }
 
-  async list(_: CallBounds, filter: RegistrationFilter): Promise<readonly Registration[]> {
+  async list(_: Asking, filter: RegistrationFilter): Promise<readonly Registration[]> {
     const table = this.#table();
     const { queue } = filter;
     if (queue === undefined) {
@@ -77,13 +80,13 @@ export class LocalRegistrationTable implements RegistrationTable {
     return result;
   }
 
-  async put(_: CallBounds, registration: Registration): Promise<void> {
+  async put(_: Asking, registration: Registration): Promise<void> {
     await this.#transactions.run({ user: "root" }, (transaction) =>
       transaction.writeRow(this.#table(), rowOf(registration)),
     );
   }
 
-  async remove(_: CallBounds, queue: Reference, consumer: ConsumerReference): Promise<void> {
+  async remove(_: Asking, queue: Reference, consumer: ConsumerReference): Promise<void> {
     await this.#transactions.run({ user: "root" }, (transaction) =>
       transaction.deleteKey(this.#table(), keyOf(queue, consumer)),
     );
@@ -105,21 +108,21 @@ export class RemoteRegistrationTable implements RegistrationTable {
   }
 
   async find(
-    bounds: CallBounds,
+    asking: Asking,
     queue: Reference,
     consumer: ConsumerReference,
   ): Promise<Registration | undefined> {
-    const [row] = await this.#call(bounds, (client, options) =>
+    const [row] = await this.#call(asking, (client, options) =>
       client.lookupRows(registrationTablePath, [keyObject(queue, consumer)], options),
     );
     return row === undefined || row === null ? undefined : registrationOfObject(row);
   }
 
   /** The other cluster sends the rows asked for only; when that is all of them, from the copy that it has. */
-  async list(bounds: CallBounds, filter: RegistrationFilter): Promise<Registration[]> {
+  async list(asking: Asking, filter: RegistrationFilter): Promise<Registration[]> {
     const { queue, consumer } = filter;
     if (queue === undefined && consumer === undefined) {
-      const list = await this.#call(bounds, (client, options) =>
+      const list = await this.#call(asking, (client, options) =>
         client.listQueueConsumerRegistrations(options),
       );
       return (isList(list) ? list : []).map(registrationOfYson);
@@ -139,30 +142,40 @@ export class RemoteRegistrationTable implements RegistrationTable {
     }
     const query = `* from [${registrationTablePath}] where ${conditions.join(" and ")}`;
     const parameters = { placeholder_values: mapOf(values) };
-    const rows = await this.#call(bounds, (client, options) =>
+    const rows = await this.#call(asking, (client, options) =>
       client.selectRows(query, { ...options, parameters }),
     );
     return rows.map(registrationOfObject).filter((registration) => matches(registration, filter));
   }
 
   /** Without an answer the row may be there or not, as a whole; the same request again is harmless. */
-  async put(bounds: CallBounds, registration: Registration): Promise<void> {
-    const row = {
-      ...keyObject(registration.queue, registration.consumer),
-      vital: registration.vital,
-      partitions: registration.partitions,
-    };
-    await this.#call(bounds, (client, options) => client.insertRows(registrationTablePath, [row], options));
+  async put(asking: Asking, registration: Registration): Promise<void> {
+    const { queue, consumer, vital, partitions } = registration;
+    if (this.#clusters.isAuthenticated) {
+      const parameters = { ...pathsOf(queue, consumer), vital, partitions: partitions ?? undefined };
+      await this.#call(asking, (client, options) =>
+        client.execute("register_queue_consumer", parameters, options),
+      );
+      return;
+    }
+    const row = { ...keyObject(queue, consumer), vital, partitions };
+    await this.#call(asking, (client, options) => client.insertRows(registrationTablePath, [row], options));
   }
 
-  async remove(bounds: CallBounds, queue: Reference, consumer: ConsumerReference): Promise<void> {
-    await this.#call(bounds, (client, options) =>
+  async remove(asking: Asking, queue: Reference, consumer: ConsumerReference): Promise<void> {
+    if (this.#clusters.isAuthenticated) {
+      await this.#call(asking, (client, options) =>
+        client.execute("unregister_queue_consumer", pathsOf(queue, consumer), options),
+      );
+      return;
+    }
+    await this.#call(asking, (client, options) =>
       client.deleteRows(registrationTablePath, [keyObject(queue, consumer)], options),
     );
   }
 
   async #call<T>(
-    bounds: CallBounds,
+    asking: Asking,
     work: (client: YtClient, options: CommandOptions) => Promise<T>,
   ): Promise<T> {
     if (!this.#clusters.isKnown(this.#cluster)) {
@@ -171,7 +184,8 @@ export class RemoteRegistrationTable implements RegistrationTable {
       );
     }
     try {
-      return await this.#clusters.call(this.#cluster, "root", bounds, work);
+      const user = this.#clusters.actingFor(asking.user);
+      return await this.#clusters.call(this.#cluster, user, asking, work);
     } catch (thrown) {
       const error = toYtError(thrown);
       throw isUnanswered(error)
@@ -182,4 +196,13 @@ export class RemoteRegistrationTable implements RegistrationTable {
         : error;
     }
   }
+}
+
+/** Parameters of the commands that make and end registrations. */
+function pathsOf(queue: Reference, consumer: ConsumerReference): Record<string, YsonValue> {
+  const { cluster, path, name } = consumer;
+  return {
+    queue_path: new Attributed(mapOf({ cluster: queue.cluster }), queue.path),
+    consumer_path: new Attributed(mapOf({ cluster, queue_consumer_name: name }), path),
+  };
 }

@@ -2,14 +2,24 @@
  * Pulls through a consumer here from a queue on another cluster: that cluster reads and, if asked, waits;
  * its rows pass through as bytes.
  */
-import { bare, isMap, toYtError, Uint64, withAttributes, type YsonValue, YtError } from "@qyt/base";
+import {
+  Attributed,
+  bare,
+  isMap,
+  mapOf,
+  toYtError,
+  Uint64,
+  withAttributes,
+  type YsonValue,
+  YtError,
+} from "@qyt/base";
 import { readChunks, type TransportResponse } from "@qyt/client";
 import { parseYson } from "@qyt/yson";
 import type { RemoteCall } from "../clusters/index.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
 import type { PullQueueConsumerParameters, PullResult, PullSummary } from "./pull-types.ts";
 import type { Wait } from "./pull-waits.ts";
-import type { Reference } from "./reference.ts";
+import type { ConsumerReference, Reference } from "./reference.ts";
 
 /** How long the other cluster may take for each piece of its answer, in milliseconds. */
 const pieceTimeoutMs = 30_000;
@@ -18,17 +28,19 @@ const pieceTimeoutMs = 30_000;
 const waitShare = 0.8;
 
 /**
- * The caller's right is the registered consumer, which was checked here; he needs none on the queue, so
- * the other cluster is not asked in his name.
+ * The caller's right is the registered consumer, which was checked here; he needs none on the queue. Where
+ * users are known, the other cluster is told the consumer, and looks for the registration itself; elsewhere
+ * nobody's rights are checked, and it is not asked in his name.
  */
 export async function pullRemote(
   services: QueueServices,
   context: QueueContext,
+  consumer: ConsumerReference,
   queue: Reference,
   parameters: PullQueueConsumerParameters,
   offset: bigint,
 ): Promise<PullResult> {
-  const client = services.clusters.client(queue.cluster, "root");
+  const client = services.clusters.client(queue.cluster, services.clusters.actingFor(context.user));
   if (client === undefined) {
     throw new YtError(`Queue cluster "${queue.cluster}" was not found for path ${parameters.queuePath.path}`);
   }
@@ -48,6 +60,7 @@ export async function pullRemote(
         isVolatile: false,
         parameters: {
           queue_path: queue.path,
+          consumer_path: services.clusters.isAuthenticated ? pathOf(consumer) : undefined,
           partition_index: BigInt(parameters.partitionIndex),
           offset,
           max_row_count: parameters.maxRowCount,
@@ -68,6 +81,10 @@ export async function pullRemote(
   }
   const summary = summaryOf(response, offset);
   return { chunks: passOn(call, response, wait), summary: () => summary };
+}
+
+function pathOf({ cluster, path, name }: ConsumerReference): YsonValue {
+  return new Attributed(mapOf({ cluster, queue_consumer_name: name }), path);
 }
 
 function stopping(thrown: unknown): YtError {

@@ -99,6 +99,7 @@ function toRequest(context: CommandContext, item: YsonMap, index: number): Comma
     command,
     parameters,
     user: context.user,
+    peer: context.request.peer,
     requestId: context.request.requestId,
     signal: context.request.signal,
     async *body() {

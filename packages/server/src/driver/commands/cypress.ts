@@ -65,12 +65,16 @@ const exists = defineCommand({
   name: "exists",
   access: treeAccess.exists,
   summary: "Whether a node or an attribute is there.",
-  parameters: { path: parameter.path },
-  async execute(context, { path }) {
-    return context.single(
-      "value",
-      await context.services.cypress.exists(cypressContext(context), { path: path.path }),
-    );
+  // `return_path`: another cluster asks where a link leads, for a user who needs no right on its target.
+  parameters: { path: parameter.path, return_path: withDefault(parameter.boolean, false) },
+  async execute(context, { path, return_path }) {
+    const value = await context.services.cypress.exists(cypressContext(context), { path: path.path });
+    if (!return_path || !context.isV4) {
+      return context.single("value", value);
+    }
+    const view = context.services.cypress.view();
+    const node = view.findNode(path.path);
+    return structured(mapOf({ value, path: node === undefined ? undefined : view.pathOf(node) }));
   },
 });
 

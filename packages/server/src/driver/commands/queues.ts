@@ -12,6 +12,7 @@ function queueContext(context: CommandContext): queues.QueueContext {
   const { timeout } = context.common;
   return {
     user: context.user,
+    peer: context.request.peer,
     signal: context.request.signal,
     ...(timeout === undefined ? {} : { deadline: new Deadline(context.services.cell.clock, timeout) }),
   };
@@ -123,11 +124,17 @@ const pullQueue = defineCommand({
   isHeavy: true,
   access: needs(right("read", "node", "queue_path"), right("read", "columns", "queue_path")),
   summary: "Reads rows of one partition from an offset on.",
-  parameters: { ...pullParameters, offset: withDefault(parameter.int64, 0n) },
+  parameters: {
+    ...pullParameters,
+    offset: withDefault(parameter.int64, 0n),
+    // Said by a trusted cluster only, whose user pulls through a consumer there.
+    consumer_path: optional(parameter.path),
+  },
   async execute(context, parameters) {
     const result = await queues.pullQueue(context.services.queues, queueContext(context), {
       ...limitsOf(parameters),
       queuePath: parameters.queue_path,
+      consumerPath: parameters.consumer_path,
       offset: parameters.offset,
       format: context.outputFormat(),
     });
