@@ -302,6 +302,38 @@ describe("attaching", () => {
   });
 });
 
+describe("chunks as objects", () => {
+  it("tell their figures and how many tables hold them", async () => {
+    const queue = await newQueue();
+    await cluster.insert(queue, numberedRows(0, 3));
+    await cluster.flush(queue);
+    const [chunk] = (await fetchChunks(queue)).tablets[0]?.chunks ?? [];
+    const id = `#${chunk?.id ?? ""}`;
+    expect(await cluster.get(`${id}/@type`)).toBe("chunk");
+    expect(await cluster.get(`${id}/@row_count`)).toBe(3);
+    expect(await cluster.get(`${id}/@data_weight`)).toBe(chunk?.data_weight);
+    expect(await cluster.get(`${id}/@min_timestamp`)).toBe(await cluster.get(`${id}/@max_timestamp`));
+    expect(await cluster.get(`${id}/@ref_counter`)).toBe(1);
+    const path = newPath();
+    await cluster.createTable(path, `schema=${exportable}`);
+    await attach(path, queue, [chunk?.id ?? ""]);
+    expect(await cluster.get(`${id}/@ref_counter`)).toBe(2);
+    await cluster.ok("remove", `{path="${queue}"}`);
+    expect(await cluster.get(`${id}/@ref_counter`)).toBe(1);
+    await cluster.error("set", `{path="${id}/@row_count";input_format=yson}`, "5");
+    const transaction = await cluster.startTransaction("type=master");
+    for (const within of ["", `transaction_id="${transaction}"`]) {
+      const parameters = `{path="${id}/@mine";input_format=yson;${within}}`;
+      expect((await cluster.error("set", parameters, "5")).message).toContain("is not a node");
+    }
+    await cluster.error("lock", `{path="${id}";mode=snapshot;transaction_id="${transaction}"}`);
+    await cluster.error("remove", `{path="${id}"}`);
+    await cluster.error("copy", `{source_path="${id}";destination_path="//tmp/copy"}`);
+    await cluster.ok("remove", `{path="${path}"}`);
+    expect((await cluster.error("get", `{path="${id}/@row_count"}`)).code).toBe(500);
+  });
+});
+
 describe("restarts", () => {
   it("an exported table and an open export survive", async () => {
     const clock = new FakeClock();

@@ -123,6 +123,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       clusterName: options.name,
       nodeTypes: tables.nodeTypes,
       attributeExtensions: tables.attributeExtensions,
+      findObject: (_view, id) => tables.findObject(id),
       onNodesChanged: (changes, view) => tables.queueObjects.update(changes, view),
       remoteAddress: (address) => ({ ask: (method, path) => orchids.ask(address, { method, path }) }),
       proxyAddress: options.publicAddress ?? `${options.host}:${options.port}`,

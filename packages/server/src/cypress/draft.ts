@@ -115,6 +115,7 @@ export class TreeDraft extends TreeView implements Draft {
     if (node.type === "transaction" || node.type === "nested_transaction") {
       return this.#updateTransaction(node, patch);
     }
+    this.requireStored(node);
     if (options.lock === undefined) {
       for (const request of implicitLocks(patch)) {
         this.lockImplicitly(nodeId, request);
@@ -133,6 +134,16 @@ export class TreeDraft extends TreeView implements Draft {
     this.#put(node, stamped);
     this.#noteChange(node.type);
     return this.nodeOrThrow(nodeId);
+  }
+
+  /** @throws YtError for a lock, a chunk and what else only has an id: it is shown, and not kept, as a node */
+  requireStored(node: Node): void {
+    if (this.treeNode(node.id) === undefined) {
+      throw new YtError(`${this.describe(node)} is not a node: it can be neither changed nor locked`, {
+        code: "InvalidObjectType",
+        attributes: { id: node.id, type: node.type },
+      });
+    }
   }
 
   #put(node: Node, patch: StoredPatch): void {

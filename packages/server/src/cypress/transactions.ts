@@ -64,6 +64,7 @@ export function takeLock(draft: TreeDraft, node: Node, request: LockRequest, wai
   if (transactionId === undefined) {
     throw new YtError("A valid master transaction is required");
   }
+  draft.requireStored(node);
   const conflict =
     findLockConflict(draft, node, transactionId, request) ?? findPendingConflict(draft, node, request);
   if (conflict !== undefined) {

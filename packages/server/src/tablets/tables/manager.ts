@@ -5,7 +5,14 @@ import { type Timer, toYtError, turn, YtError } from "@qyt/base";
 import { keyRangeFrom, keyRangeTo, type RowValue, timestampFromMs } from "@qyt/schema";
 import { parseRichPath, type RichPath } from "@qyt/yson";
 import { type Cell, WriteBatch } from "../../cell/index.ts";
-import { type Cypress, checkBundle, type Node, type NodeType, type View } from "../../cypress/index.ts";
+import {
+  type BuiltinAttribute,
+  type Cypress,
+  checkBundle,
+  type Node,
+  type NodeType,
+  type View,
+} from "../../cypress/index.ts";
 import { ChunkManager } from "../chunks/chunk-manager.ts";
 import { commitPrepared } from "../chunks/commit-prepared.ts";
 import type { DynamicTable } from "../dynamic-table.ts";
@@ -14,6 +21,7 @@ import { BlockMerger, OrderedTablet } from "../ordered/index.ts";
 import type { ScannedRows } from "../sorted/index.ts";
 import type { TabletTransactions } from "../transactions/index.ts";
 import { type AlterOptions, alterTable } from "./alter.ts";
+import { createChunkType, findChunkObject } from "./chunk-objects.ts";
 import { DynamicTableHandle } from "./dynamic-table-handle.ts";
 import { recentVersionsMs, TableEnvironment } from "./environment.ts";
 import { changeTabletStates, type LifecycleCommand, type TabletRange } from "./lifecycle.ts";
@@ -61,6 +69,15 @@ export class TableManager {
   readonly nodeTypes: readonly NodeType[];
   /** The queues and consumers among the tables, as queue agents watch them. */
   readonly queueObjects = new QueueObjects();
+  /** Attributes of other types that tell of tables. */
+  readonly attributeExtensions: ReadonlyMap<string, ReadonlyMap<string, BuiltinAttribute>> = new Map([
+    [
+      "sys_node",
+      new Map<string, BuiltinAttribute>([
+        ["queue_agent_object_revisions", { opaque: true, get: () => this.queueObjects.revisions() }],
+      ]),
+    ],
+  ]);
   #cypress: Cypress | undefined;
   #transactions: TabletTransactions | undefined;
   #timer: Timer | undefined;
@@ -69,7 +86,11 @@ export class TableManager {
 
   private constructor(environment: TableEnvironment) {
     this.environment = environment;
-    this.nodeTypes = [createTableType(environment) as NodeType, createFileType(environment) as NodeType];
+    this.nodeTypes = [
+      createTableType(environment) as NodeType,
+      createFileType(environment) as NodeType,
+      createChunkType() as NodeType,
+    ];
   }
 
   /** Opens the chunks. The tree is opened next, with `nodeTypes`; then `start` opens the tablets. */
@@ -102,7 +123,10 @@ export class TableManager {
         }
       }
     }
-    this.queueObjects.update([...view.nodesOfType("table")].map((node) => [node.id, node]), view);
+    this.queueObjects.update(
+      [...view.nodesOfType("table")].map((node) => [node.id, node]),
+      view,
+    );
     this.#schedule();
   }
 
@@ -114,6 +138,11 @@ export class TableManager {
     for (const tablet of this.environment.orderedTablets.values()) {
       tablet.close();
     }
+  }
+
+  /** Objects that are not in the tree: chunks by their ids. */
+  findObject(id: string): Node | undefined {
+    return findChunkObject(this.environment.chunks, id);
   }
 
   get cypress(): Cypress {
