@@ -1,6 +1,7 @@
 /** The `qyt` command: options in, one sentence out when something fails. */
 import { toYtError } from "@qyt/base";
 import { Command } from "commander";
+import { aclCommand } from "./commands/acl.ts";
 import { checkCommand } from "./commands/check.ts";
 import { upCommand } from "./commands/up.ts";
 import { sentence } from "./up/run.ts";
@@ -19,7 +20,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     .helpCommand(false)
     .showSuggestionAfterError()
     .addHelpText("after", help);
-  for (const command of [upCommand(), checkCommand()]) {
+  for (const command of [upCommand(), checkCommand(), aclCommand()]) {
     program.addCommand(command.showHelpAfterError(`(qyt ${command.name()} --help shows the options)`));
   }
   try {
