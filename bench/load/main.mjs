@@ -2,9 +2,10 @@
 // the figures. `{stop: id}` ends a running job early; its figures are those until then.
 import { insert, push } from "./insert.mjs";
 import { writeToRead } from "./latency.mjs";
+import { list, wait } from "./many.mjs";
 import { consume, pull, select } from "./read.mjs";
 
-const jobs = { insert, push, pull, consume, select, writeToRead };
+const jobs = { insert, push, pull, consume, select, writeToRead, wait, list };
 const running = new Map();
 
 process.on("message", async (message) => {

@@ -12,11 +12,14 @@ const formats = {
 /**
  * Every client reads partitions from their beginning, again and again, or once with `once`: then the row count
  * is that of the queue.
- * @param job `{origin, path, partitions, clients, rowsPerCall, format, warmSeconds?, seconds?, once?}`
+ * @param job `{origin, path, consumer?, partitions, clients, rowsPerCall, format, warmSeconds?, seconds?, once?}`;
+ *   with a consumer through it, its offset is not asked
  */
 export async function pull(job, signal) {
   const { name, count } = formats[job.format];
   const latency = latencies();
+  const command = job.consumer === undefined ? "pull_queue" : "pull_queue_consumer";
+  const through = job.consumer === undefined ? "" : `consumer_path="${job.consumer}";`;
   const pending = Array.from({ length: job.partitions }, (_, partition) => partition);
   let turn = 0;
   const result = await measure(job, signal, async (_client, run) => {
@@ -28,9 +31,9 @@ export async function pull(job, signal) {
       if (partition === undefined) {
         return undefined;
       }
-      const parameters = `{queue_path="${job.path}";partition_index=${partition};offset=${offset};max_row_count=${job.rowsPerCall};output_format=${name}}`;
+      const parameters = `{${through}queue_path="${job.path}";partition_index=${partition};offset=${offset};max_row_count=${job.rowsPerCall};output_format=${name}}`;
       const start = performance.now();
-      const bytes = await connection.send("GET", "pull_queue", parameters);
+      const bytes = await connection.send("GET", command, parameters);
       latency.record(performance.now() - start);
       const rows = count(bytes);
       offset += rows;
