@@ -82,7 +82,9 @@ export function withAttributes(value: BareYsonValue, attributes: YsonMap): YsonV
 /** Builds a map from entries, leaving out those whose value is `undefined`. */
 export function mapOf(entries: Readonly<Record<string, YsonValue | undefined>>): YsonMap {
   const map = new Map<string, YsonValue>();
-  for (const [key, value] of Object.entries(entries)) {
+  // Keys only: pairs would be an array for each, and answers are made of such maps.
+  for (const key of Object.keys(entries)) {
+    const value = entries[key];
     if (value !== undefined) {
       map.set(key, value);
     }

@@ -18,12 +18,22 @@ const revision = z.object({
   revision: parameter.uint64,
 });
 
+type Prerequisites = z.output<typeof prerequisites>;
+
+/** Most requests have none of these, and a batch has thousands of requests. */
+const nothing: Partial<Prerequisites> = {};
+const names = Object.keys(prerequisites.shape);
+
+function hasAny(parameters: CommandContext["parameters"]): boolean {
+  return names.some((name) => parameters.has(name));
+}
+
 /** Who asks, in which master transaction, under which conditions. */
 export function cypressContext(
   context: CommandContext,
   options: { readonly withoutTransaction?: boolean } = {},
 ): RequestContext {
-  const read = readParameters(prerequisites, context.parameters);
+  const read = hasAny(context.parameters) ? readParameters(prerequisites, context.parameters) : nothing;
   const transactionId = options.withoutTransaction === true ? undefined : context.common.transaction_id;
   const revisions = context.parameters.get("prerequisite_revisions");
   const list = Array.isArray(revisions) ? revisions : [];

@@ -2,7 +2,17 @@
  * `execute_batch`: many light commands in one request; each item answers for itself.
  * Specified in: yt/yt/client/driver/etc_commands.cpp (TExecuteBatchCommand).
  */
-import { bare, isMap, mapOf, toYtError, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import {
+  bare,
+  type Clock,
+  isMap,
+  mapOf,
+  toYtError,
+  turn,
+  type YsonMap,
+  type YsonValue,
+  YtError,
+} from "@qyt/base";
 import { errorToYson, parseFormat, stringToBytes, writeStructured } from "@qyt/yson";
 import { open } from "../access.ts";
 import type { CommandRequest, CommandResponse } from "../command.ts";
@@ -11,6 +21,8 @@ import { parameter, readInt64, withDefault } from "../parameters.ts";
 
 const maxConcurrency = 50n;
 const maxRequests = 10_000;
+/** How long requests run before others have a turn, in milliseconds. */
+const sliceMs = 3;
 
 const executeBatch = defineCommand({
   name: "execute_batch",
@@ -38,11 +50,16 @@ const executeBatch = defineCommand({
       Number(concurrency < maxConcurrency ? concurrency : maxConcurrency),
     );
     let next = 0;
+    const slices = new Slices(context.services.cell.clock);
     const work = async (): Promise<void> => {
       for (let index = next++; index < requests.length; index = next++) {
         const request = requests[index];
         if (request !== undefined) {
           results[index] = await runOne(context, request, index);
+        }
+        const gap = slices.gap();
+        if (gap !== undefined) {
+          await gap;
         }
       }
     };
@@ -50,6 +67,29 @@ const executeBatch = defineCommand({
     return context.isV4 ? structured(mapOf({ results })) : structured(results);
   },
 });
+
+/** Many requests wait for nothing; between some of them other clients have a turn. */
+class Slices {
+  readonly #clock: Clock;
+  #startMs: number;
+  #gap: Promise<void> | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#startMs = clock.monotonic();
+  }
+
+  /** To be waited for before the next request. One gap for all who work on the batch: each would take a slice of his own. */
+  gap(): Promise<void> | undefined {
+    if (this.#gap === undefined && this.#clock.monotonic() - this.#startMs > sliceMs) {
+      this.#gap = turn().then(() => {
+        this.#gap = undefined;
+        this.#startMs = this.#clock.monotonic();
+      });
+    }
+    return this.#gap;
+  }
+}
 
 async function runOne(context: CommandContext, item: YsonMap, index: number): Promise<YsonMap> {
   try {
@@ -83,9 +123,9 @@ function toRequest(context: CommandContext, item: YsonMap, index: number): Comma
     throw new YtError(`Parameters of command "${command}" must be a map`);
   }
   const parameters = new Map(given);
-  const mutationId = derivedMutationId(context.common.mutation_id, index);
-  if (mutationId !== undefined && descriptor.isVolatile && !parameters.has("mutation_id")) {
-    parameters.set("mutation_id", mutationId);
+  const batchId = context.common.mutation_id;
+  if (batchId !== undefined && descriptor.isVolatile && !parameters.has("mutation_id")) {
+    parameters.set("mutation_id", derivedMutationId(batchId, index));
   }
   const body = bodyOf(command, descriptor.inputType, item.get("input"), parameters);
   if (!parameters.has("input_format")) {
@@ -149,10 +189,7 @@ async function toResult(response: CommandResponse): Promise<YsonMap> {
 }
 
 /** Sub-requests get the batch's id counted up, so that a repeated batch is idempotent as a whole. */
-function derivedMutationId(id: string | undefined, index: number): string | undefined {
-  if (id === undefined) {
-    return undefined;
-  }
+function derivedMutationId(id: string, index: number): string {
   const words = id.split("-").map((word) => Number.parseInt(word, 16));
   const first = ((words[0] ?? 0) + Number(readInt64(BigInt(index))) + 1) >>> 0;
   return [first, ...words.slice(1)].map((word) => word.toString(16)).join("-");

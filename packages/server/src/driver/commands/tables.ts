@@ -170,6 +170,8 @@ const getTabletInfos = defineCommand({
   output: "structured",
   isVolatile: true,
   isHeavy: false,
+  // Volatile to clients, but nothing is changed: an answer is never worth keeping.
+  isRemembered: false,
   access: readingTable,
   summary: "Row counts and timestamps of tablets.",
   parameters: {
@@ -200,6 +202,7 @@ const getTabletErrors = defineCommand({
   output: "structured",
   isVolatile: true,
   isHeavy: false,
+  isRemembered: false,
   access: readingTable,
   summary: "Background errors of tablets.",
   parameters: { path: parameter.path },
