@@ -159,7 +159,7 @@ export function decideColumns(
   );
   const onWhole = decideOver(whole, asker, owner);
   const onFullRead = decideOver(
-    whole.filter(({ ace }) => ace.permissions.includes("full_read")),
+    entries.filter(({ ace }) => ace.columns === undefined && ace.permissions.includes("full_read")),
     asker,
     owner,
   );
