@@ -4,18 +4,8 @@
  *
  * Specified in: yt/yt/server/queue_agent/queue_agent.cpp (reading of dynamic state in a pass).
  */
-import {
-  bare,
-  isList,
-  isMap,
-  mapOf,
-  toYtError,
-  turn,
-  type YsonMap,
-  type YsonValue,
-  YtError,
-} from "@qyt/base";
-import type { YtClient } from "@qyt/client";
+import { isList, isMap, toYtError, turn, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { type BatchRead, executeReads, outputField } from "../clusters/batch.ts";
 import type { AgentClusters } from "../context.ts";
 import { referenceToString } from "../objects/reference.ts";
 import type { ConsumerRow, DynamicState, QueueRow, RegistrationRow } from "../objects/state-rows.ts";
@@ -144,10 +134,10 @@ export class StateReader {
       [...clusters].map(async (cluster) => {
         const here = names.filter((name) => this.#tables[name].cluster === cluster);
         try {
-          const items = await batch(
+          const items = await executeReads(
             this.#clusters.client(cluster),
             here.flatMap((name) => this.#versionRequests(name)),
-            signal,
+            signal === undefined ? {} : { signal },
           );
           for (const [index, name] of here.entries()) {
             const version = this.#versionOf(name, items[2 * index], items[2 * index + 1]);
@@ -163,33 +153,30 @@ export class StateReader {
     return result;
   }
 
-  #versionRequests(name: PassTable): YsonMap[] {
+  #versionRequests(name: PassTable): BatchRead[] {
     const { path } = this.#tables[name];
     const { tabletCount } = this.#known.get(name) ?? nothingKnown;
     const tablet_indexes = Array.from({ length: tabletCount }, (_, index) => BigInt(index));
     return [
-      mapOf({
-        command: "get",
-        parameters: mapOf({ path: `${path}/@`, attributes: ["id", "tablet_count"] }),
-      }),
-      mapOf({ command: "get_tablet_infos", parameters: mapOf({ path, tablet_indexes }) }),
+      { command: "get", parameters: { path: `${path}/@`, attributes: ["id", "tablet_count"] } },
+      { command: "get_tablet_infos", parameters: { path, tablet_indexes } },
     ];
   }
 
   /** Names the table's content: its id and its tablets' last write timestamps. */
   #versionOf(
     name: PassTable,
-    attributesItem: YsonValue | undefined,
-    infosItem: YsonValue | undefined,
+    attributesItem: YsonValue | YtError | undefined,
+    infosItem: YsonValue | YtError | undefined,
   ): { readonly version: string | undefined; readonly tabletCount: number } | undefined {
-    const attributes = outputOf(attributesItem, "value");
-    if (!isMap(attributes)) {
+    const attributes = outputField(attributesItem, "value");
+    if (attributes instanceof YtError || !isMap(attributes)) {
       return undefined;
     }
     const tabletCount = Number(unsignedOf(attributes.get("tablet_count")) ?? 1n);
-    const tablets = outputOf(infosItem, "tablets");
+    const tablets = outputField(infosItem, "tablets");
     const known = this.#known.get(name) ?? nothingKnown;
-    if (!isList(tablets) || tabletCount !== known.tabletCount) {
+    if (tablets instanceof YtError || !isList(tablets) || tabletCount !== known.tabletCount) {
       return { version: undefined, tabletCount };
     }
     const timestamps = tablets.map((tablet) =>
@@ -258,21 +245,4 @@ function decodeMapping(rows: readonly YsonMap[]): ReadonlyMap<string, string> {
     }
   }
   return result;
-}
-
-/** @throws YtError when the whole batch failed */
-async function batch(
-  client: YtClient,
-  requests: readonly YsonMap[],
-  signal: AbortSignal | undefined,
-): Promise<readonly YsonValue[]> {
-  const answer = await client.execute("execute_batch", { requests }, signal === undefined ? {} : { signal });
-  const results = isMap(answer) ? answer.get("results") : undefined;
-  return isList(results) ? results : [];
-}
-
-function outputOf(item: YsonValue | undefined, field: string): YsonValue | undefined {
-  const output = isMap(item) ? item.get("output") : undefined;
-  const value = isMap(output) ? output.get(field) : undefined;
-  return value === undefined ? undefined : bare(value);
 }
