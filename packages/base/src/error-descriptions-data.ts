@@ -204,9 +204,15 @@ export const dataErrorDescriptions: DescriptionTable = {
     cause: "A row without one, with both kinds, with a negative one, or numbers that do not rise.",
     remedy: "Number all rows in rising order, or none and pass `sequence_number`.",
   },
+  QueueAgentRetriableError: {
+    meaning: "The queue agent that was asked cannot answer for the object now; another one may.",
+    cause: "Objects are being moved between queue agents, because one has come or gone.",
+    remedy: "Ask again in a second.",
+  },
   QueueAgentObjectIsNotMapped: {
-    meaning: "No Queue Agent serves the object.",
-    cause: "`@queue_status` and its kin: qyt has no Queue Agent yet.",
-    remedy: "Use `get_tablet_infos`, `@tablet_count` and the consumer's table; see queues.md.",
+    meaning: "The queue agents do not know the queue or consumer.",
+    cause:
+      "`@queue_status` and its kin of an object that is younger than a few seconds (inside error 500, which tells its age).",
+    remedy: "Ask again; if it stays so, look at `//sys/queue_agents/instances/*/orchid/alerts`.",
   },
 };
