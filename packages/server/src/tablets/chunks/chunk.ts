@@ -49,20 +49,23 @@ const recordVersion = 1;
 
 /** The stored form: one JSON line, in which a name that is not UTF-8 keeps its surrogates as escapes. */
 export function encodeChunkRecord(meta: ChunkMeta, refCount: number): Buffer {
+  const numbers = `${meta.rowCount},${meta.dataWeight},${meta.baseCumulativeWeight},${meta.byteSize}`;
+  const timestamps = `"${meta.minTimestamp}","${meta.maxTimestamp}"`;
   return Buffer.from(
-    JSON.stringify([
-      recordVersion,
-      refCount,
-      meta.storeId.toString(),
-      meta.rowCount,
-      meta.dataWeight,
-      meta.baseCumulativeWeight,
-      meta.byteSize,
-      meta.minTimestamp.toString(),
-      meta.maxTimestamp.toString(),
-      encodeRowFormat(meta.format),
-    ]),
+    `[${recordVersion},${refCount},"${meta.storeId}",${numbers},${timestamps},${formatText(meta.format)}]`,
   );
+}
+
+/** A change of many chunks writes the same format again and again. */
+const formatTexts = new WeakMap<RowFormat, string>();
+
+function formatText(format: RowFormat): string {
+  let text = formatTexts.get(format);
+  if (text === undefined) {
+    text = JSON.stringify(encodeRowFormat(format));
+    formatTexts.set(format, text);
+  }
+  return text;
 }
 
 /** @throws AssertionError when the record is of no known version */
@@ -100,7 +103,7 @@ export function decodeChunkRecord(id: string, bytes: Buffer): { meta: ChunkMeta;
 
 /** Two formats in which an encoded row means the same. */
 export function isSameRowFormat(left: RowFormat, right: RowFormat): boolean {
-  return left === right || JSON.stringify(encodeRowFormat(left)) === JSON.stringify(encodeRowFormat(right));
+  return left === right || formatText(left) === formatText(right);
 }
 
 function encodeRowFormat(format: RowFormat): unknown {
