@@ -28,7 +28,7 @@ import {
   offsetsError,
 } from "./offset-table.ts";
 import type { QueueSnapshot } from "./queue-snapshot.ts";
-import { emptyRateCounter, updateRateCounter } from "./rates.ts";
+import { emptyRateCounter, updatedIfKnown, updateRateCounter } from "./rates.ts";
 
 export interface ConsumerPassInput {
   readonly row: ConsumerRow;
@@ -201,10 +201,12 @@ export class ConsumerCollector {
         nextRowTimestamp,
         readRates: {
           rowCount: updateRateCounter(rates.rowCount, Number(nextRowIndex), nowMs),
-          dataWeight:
-            cumulativeDataWeight === null
-              ? rates.dataWeight
-              : updateRateCounter(rates.dataWeight, Number(cumulativeDataWeight), nowMs),
+          // In front of the first row nothing has been read, whatever it weighs.
+          dataWeight: updatedIfKnown(
+            rates.dataWeight,
+            nextRowIndex === 0n ? 0n : cumulativeDataWeight,
+            nowMs,
+          ),
         },
       };
     });

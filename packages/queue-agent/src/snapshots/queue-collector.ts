@@ -14,7 +14,7 @@ import type { ErrorOrigin } from "./error-origin.ts";
 import { instantFromMs } from "./instants.ts";
 import { isReadable, type QueueLayout, readLayoutMarks, readQueueLayout, sameMarks } from "./queue-layout.ts";
 import type { QueuePartitionSnapshot, QueueSnapshot, WriteRates } from "./queue-snapshot.ts";
-import { emptyRateCounter, updateRateCounter } from "./rates.ts";
+import { emptyRateCounter, updatedIfKnown, updateRateCounter } from "./rates.ts";
 
 export interface QueuePassInput {
   readonly row: QueueRow;
@@ -191,10 +191,14 @@ export class QueueCollector {
         ...weight,
         writeRates: {
           rowCount: updateRateCounter(rates.rowCount, Number(info.upperRowIndex), nowMs),
-          dataWeight:
-            weight.cumulativeDataWeight === null
-              ? rates.dataWeight
-              : updateRateCounter(rates.dataWeight, Number(weight.cumulativeDataWeight), nowMs),
+          dataWeight: updatedIfKnown(
+            rates.dataWeight,
+            // Nothing written weighs nothing: so the first rows written count as a rise.
+            info.upperRowIndex === 0n && layout.hasCumulativeDataWeightColumn
+              ? 0n
+              : weight.cumulativeDataWeight,
+            nowMs,
+          ),
         },
       };
     });

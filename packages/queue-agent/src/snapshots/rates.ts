@@ -57,6 +57,11 @@ export function updateRateCounter(counter: RateCounter, count: number, nowMs: nu
   };
 }
 
+/** The same for a count that may be unknown (`null`): then nothing changes. */
+export function updatedIfKnown(counter: RateCounter, count: bigint | null, nowMs: number): RateCounter {
+  return count === null ? counter : updateRateCounter(counter, Number(count), nowMs);
+}
+
 function averaged(previous: number, rate: number, passedMs: number, windowMs: number): number {
   if (previous === 0 && rate === 0) {
     return 0;

@@ -1,0 +1,300 @@
+/**
+ * The poll pass: reads the state tables, keeps a controller for each object that this agent leads or follows,
+ * and lets all controllers run at the same ticks, so that what they read goes out together.
+ *
+ * Specified in: yt/yt/server/queue_agent/queue_agent.cpp (TQueueAgent::Pass).
+ */
+import { mapOf, sleep, toYtError, type YsonMap, type YtError } from "@qyt/base";
+import { errorToYson } from "@qyt/yson";
+import { alertKinds } from "../alerts/alert-kinds.ts";
+import type { AlertManager, ManagedAlertCollector } from "../alerts/alert-manager.ts";
+import type { AgentContext } from "../context.ts";
+import { ExportManager } from "../exports/export-manager.ts";
+import type { ConsumerRow, DynamicState, QueueRow, RegistrationRow } from "../objects/state-rows.ts";
+import { PeriodicExecutor } from "../periodic.ts";
+import { AgentReads } from "../reads/agent-reads.ts";
+import { ErrorOrigin } from "../snapshots/error-origin.ts";
+import { instantFromMs } from "../snapshots/instants.ts";
+import { Trimmer } from "../trimming/trimmer.ts";
+import { ConsumerController } from "./consumer-controller.ts";
+import type { ControllerEnvironment, PassProfiler } from "./controller-environment.ts";
+import { ErrorQueueController, queueRowError } from "./error-controller.ts";
+import { type ConsumerObject, ObjectRegistry, type QueueObject } from "./object-registry.ts";
+import { type Selection, selectObjects } from "./object-selection.ts";
+import { QueueController } from "./queue-controller.ts";
+
+export interface AgentPassOptions {
+  readonly stateReader: { read(signal?: AbortSignal): Promise<DynamicState> };
+  /** Of the process: a failed pass is alert 3025. */
+  readonly alerts: AlertManager;
+  readonly exportManager?: ExportManager;
+  readonly trimmer?: Pick<Trimmer, "trim">;
+  readonly profiler?: PassProfiler;
+  readonly reads?: AgentReads;
+}
+
+const emptyState: DynamicState = {
+  queues: new Map(),
+  consumers: new Map(),
+  registrations: [],
+  mapping: new Map(),
+};
+
+const noRegistrations: readonly RegistrationRow[] = [];
+
+/** Share of the period after which the consumers' passes, and the next tick, no longer wait for slow ones. */
+const patienceShare = 0.4;
+
+export class AgentPass {
+  readonly registry = new ObjectRegistry();
+  readonly #context: AgentContext;
+  readonly #options: AgentPassOptions;
+  readonly #environment: ControllerEnvironment;
+  readonly #alerts: ManagedAlertCollector;
+  readonly #poll: PeriodicExecutor;
+  readonly #ticks: PeriodicExecutor;
+  readonly #alertCollection: PeriodicExecutor;
+  #state: DynamicState = emptyState;
+  #selectedWith: { readonly state: DynamicState; readonly handleReplicatedObjects: boolean } | undefined;
+  #passIndex = -1;
+  #passInstantMs = 0;
+  #passError: YtError | null = null;
+
+  constructor(context: AgentContext, options: AgentPassOptions) {
+    const { clock, config, logger } = context;
+    this.#context = context;
+    this.#options = options;
+    this.#alerts = options.alerts.collector();
+    this.#environment = {
+      context,
+      registry: this.registry,
+      reads: options.reads ?? new AgentReads(context.clusters),
+      origin: new ErrorOrigin(context),
+      exportManager: options.exportManager ?? new ExportManager(context),
+      trimmer: options.trimmer ?? new Trimmer(context),
+      profiler: options.profiler ?? {},
+    };
+    const onError = (error: YtError): void => {
+      logger.error({ err: error }, "Work of the queue agent failed");
+    };
+    this.#poll = new PeriodicExecutor({
+      clock,
+      periodMs: () => config().agent.passPeriodMs,
+      run: (signal) => this.#pass(signal),
+      onError,
+    });
+    this.#ticks = new PeriodicExecutor({
+      clock,
+      periodMs: () => config().agent.controller.passPeriodMs,
+      run: (signal) => this.#tick(signal),
+      onError,
+    });
+    this.#alertCollection = new PeriodicExecutor({
+      clock,
+      periodMs: () => config().alertCollectionPeriodMs,
+      run: async () => this.collectAlerts(),
+      onError,
+    });
+  }
+
+  /** The state as the latest good pass read it. */
+  get state(): DynamicState {
+    return this.#state;
+  }
+
+  /** Of the poll pass itself, for the Orchid: `pass_instant`, `pass_index`, `pass_error`. */
+  status(): YsonMap {
+    const error = this.#passError;
+    return mapOf({
+      pass_instant: instantFromMs(this.#passInstantMs),
+      pass_index: BigInt(this.#passIndex),
+      pass_error: error === null ? null : errorToYson(error),
+    });
+  }
+
+  start(): void {
+    this.#poll.start();
+    this.#ticks.start();
+    this.#alertCollection.start();
+  }
+
+  /** Stops the passes, then all controllers with their exports. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#poll.stop(), this.#ticks.stop(), this.#alertCollection.stop()]);
+    const objects = [...this.registry.queues.values(), ...this.registry.consumers.values()];
+    this.registry.replace(new Map(), new Map());
+    await Promise.all(objects.map((object) => object.stop()));
+  }
+
+  /** One poll pass; new controllers start to run. Never rejects: see `status`. */
+  runOnce(): Promise<void> {
+    return this.#poll.runOnce();
+  }
+
+  /** One pass of every controller, queues first; waits for all of them. */
+  async runControllers(): Promise<void> {
+    await Promise.all([...this.registry.queues.values()].map((queue) => queue.pass()));
+    await Promise.all([...this.registry.consumers.values()].map((consumer) => consumer.pass()));
+  }
+
+  /** Makes the alerts of all led queues visible. */
+  collectAlerts(): void {
+    for (const queue of this.registry.queues.values()) {
+      queue.collectAlerts();
+    }
+  }
+
+  async #pass(signal: AbortSignal): Promise<void> {
+    this.#passIndex += 1;
+    this.#passInstantMs = this.#context.clock.now();
+    try {
+      const state = await this.#options.stateReader.read(signal);
+      this.#follow(state);
+      this.#state = state;
+      this.#passError = null;
+    } catch (thrown) {
+      if (signal.aborted) {
+        return;
+      }
+      const error = this.#environment.origin.again(toYtError(thrown), this.#passError);
+      this.#passError = error;
+      this.#alerts.stage(alertKinds.agentPassFailed, error);
+    }
+    this.#alerts.publish();
+  }
+
+  #follow(state: DynamicState): void {
+    const { handleReplicatedObjects } = this.#context.config().agent;
+    const before = this.#selectedWith;
+    if (
+      before?.handleReplicatedObjects === handleReplicatedObjects &&
+      before.state.queues === state.queues &&
+      before.state.consumers === state.consumers &&
+      before.state.registrations === state.registrations &&
+      before.state.mapping === state.mapping
+    ) {
+      return;
+    }
+    const selection = selectObjects(state, this.#context.agentId, { handleReplicatedObjects });
+    const { registrationsByQueue, registrationsByConsumer } = selection;
+    const queues = this.#queueObjects(state, selection);
+    const consumers = this.#consumerObjects(state, selection);
+    const leaving = [
+      ...leavers(this.registry.queues, queues),
+      ...leavers(this.registry.consumers, consumers),
+    ];
+    const coming = {
+      queues: leavers(queues, this.registry.queues),
+      consumers: leavers(consumers, this.registry.consumers),
+    };
+    this.registry.replace(queues, consumers);
+    this.#environment.reads.retain(queues);
+    this.#selectedWith = { state, handleReplicatedObjects };
+    // Rows go to the controllers only now: trimming must not be turned on by a new row while the
+    // registrations are still those of before.
+    for (const [reference, queue] of queues) {
+      const row = state.queues.get(reference);
+      if (row !== undefined) {
+        queue.update(row, registrationsByQueue.get(reference) ?? noRegistrations);
+      }
+    }
+    for (const [reference, consumer] of consumers) {
+      const row = state.consumers.get(reference);
+      if (row !== undefined) {
+        consumer.update(row, registrationsByConsumer.get(reference) ?? noRegistrations);
+      }
+    }
+    for (const object of leaving) {
+      void object.stop();
+    }
+    void firstPasses(coming.queues, coming.consumers);
+  }
+
+  #queueObjects(
+    state: DynamicState,
+    { queues, registrationsByQueue }: Selection,
+  ): ReadonlyMap<string, QueueObject> {
+    const result = new Map<string, QueueObject>();
+    for (const [reference, isLeading] of queues) {
+      const row = state.queues.get(reference);
+      if (row !== undefined) {
+        const registrations = registrationsByQueue.get(reference) ?? noRegistrations;
+        result.set(
+          reference,
+          this.#queueObject(this.registry.queues.get(reference), row, registrations, isLeading),
+        );
+      }
+    }
+    return result;
+  }
+
+  #queueObject(
+    present: QueueObject | undefined,
+    row: QueueRow,
+    registrations: readonly RegistrationRow[],
+    isLeading: boolean,
+  ): QueueObject {
+    const error = queueRowError(row);
+    if (error !== null) {
+      return new ErrorQueueController(this.#environment, row, registrations, isLeading, error);
+    }
+    return present !== undefined && !present.isStateless && present.isLeading === isLeading
+      ? present
+      : new QueueController(this.#environment, row, registrations, isLeading);
+  }
+
+  #consumerObjects(
+    state: DynamicState,
+    { consumers, registrationsByConsumer }: Selection,
+  ): ReadonlyMap<string, ConsumerObject> {
+    const result = new Map<string, ConsumerObject>();
+    for (const [reference, isLeading] of consumers) {
+      const row: ConsumerRow | undefined = state.consumers.get(reference);
+      const present = this.registry.consumers.get(reference);
+      if (row !== undefined) {
+        const registrations = registrationsByConsumer.get(reference) ?? noRegistrations;
+        result.set(
+          reference,
+          present?.isLeading === isLeading
+            ? present
+            : new ConsumerController(this.#environment, row, registrations, isLeading),
+        );
+      }
+    }
+    return result;
+  }
+
+  async #tick(signal: AbortSignal): Promise<void> {
+    const patienceMs = this.#context.config().agent.controller.passPeriodMs * patienceShare;
+    const queues = [...this.registry.queues.values()].map((queue) => queue.pass());
+    await this.#atMost(patienceMs, Promise.all(queues), signal);
+    const consumers = [...this.registry.consumers.values()].map((consumer) => consumer.pass());
+    await this.#atMost(patienceMs, Promise.all(consumers), signal);
+  }
+
+  /** Waits for the work, but no longer than so many milliseconds: one slow object does not hold up the others. */
+  async #atMost(limitMs: number, work: Promise<unknown>, signal: AbortSignal): Promise<void> {
+    const timer = new AbortController();
+    const limit = sleep(this.#context.clock, limitMs, AbortSignal.any([timer.signal, signal])).catch(
+      () => undefined,
+    );
+    await Promise.race([work, limit]);
+    timer.abort();
+  }
+}
+
+/** Objects of the first map in whose place the second one has none or another one. */
+function leavers<T>(before: ReadonlyMap<string, T>, after: ReadonlyMap<string, T>): T[] {
+  return [...before]
+    .filter(([reference, object]) => after.get(reference) !== object)
+    .map(([, object]) => object);
+}
+
+/** A new object is looked at at once; a consumer after its queues, whose boundaries it needs. */
+async function firstPasses(
+  queues: readonly QueueObject[],
+  consumers: readonly ConsumerObject[],
+): Promise<void> {
+  await Promise.all(queues.map((queue) => queue.pass()));
+  await Promise.all(consumers.map((consumer) => consumer.pass()));
+}

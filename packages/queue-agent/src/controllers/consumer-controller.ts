@@ -1,0 +1,125 @@
+/**
+ * Follows one consumer: a snapshot with each pass.
+ *
+ * Specified in: yt/yt/server/queue_agent/consumer_controller.cpp (TConsumerController).
+ */
+import type { YtError } from "@qyt/base";
+import type { ObjectReference } from "../objects/reference.ts";
+import type { ConsumerRow, RegistrationRow } from "../objects/state-rows.ts";
+import { mapNode, type OrchidNode, valueNode } from "../orchid/orchid-node.ts";
+import { ConsumerCollector } from "../snapshots/consumer-collector.ts";
+import type { ConsumerSnapshot } from "../snapshots/consumer-snapshot.ts";
+import {
+  type ConsumerStatusParts,
+  consumerPartitionsToYson,
+  consumerStatusToYson,
+} from "../snapshots/consumer-status.ts";
+import { instantFromMs } from "../snapshots/instants.ts";
+import { notProcessedYet } from "../snapshots/queue-status.ts";
+import { type ControllerEnvironment, PassGate } from "./controller-environment.ts";
+import type { ConsumerObject } from "./object-registry.ts";
+import { stateRowToYson } from "./row-representation.ts";
+
+export class ConsumerController implements ConsumerObject {
+  readonly reference: ObjectReference;
+  readonly isLeading: boolean;
+  readonly isStateless = false;
+  readonly orchid: OrchidNode;
+  readonly #environment: ControllerEnvironment;
+  readonly #collector: ConsumerCollector;
+  readonly #gate: PassGate;
+  #row: ConsumerRow;
+  #registrations: readonly RegistrationRow[];
+  #snapshot: ConsumerSnapshot;
+
+  constructor(
+    environment: ControllerEnvironment,
+    row: ConsumerRow,
+    registrations: readonly RegistrationRow[],
+    isLeading: boolean,
+  ) {
+    const { context, reads, origin } = environment;
+    this.reference = row.reference;
+    this.isLeading = isLeading;
+    this.#environment = environment;
+    this.#row = row;
+    this.#registrations = registrations;
+    this.#collector = new ConsumerCollector(row.reference, reads, origin);
+    this.#gate = new PassGate(context, row.reference);
+    this.#snapshot = consumerSnapshotWithError(row, registrations, origin.mark(notProcessedYet("Consumer")));
+    this.orchid = mapNode({
+      leading: valueNode(() => isLeading),
+      pass_index: valueNode(() => BigInt(this.#snapshot.passIndex)),
+      pass_instant: valueNode(() => instantFromMs(this.#snapshot.passInstantMs)),
+      row: valueNode(() => stateRowToYson(this.#row)),
+      replicated_table_mapping_row: valueNode(() => null),
+      status: valueNode(() => consumerStatusToYson(this.#snapshot, this.#parts())),
+      partitions: valueNode(() => consumerPartitionsToYson(this.#snapshot, this.#parts())),
+    });
+  }
+
+  get snapshot(): ConsumerSnapshot {
+    return this.#snapshot;
+  }
+
+  update(row: ConsumerRow, registrations: readonly RegistrationRow[]): void {
+    this.#row = row;
+    this.#registrations = registrations;
+  }
+
+  pass(): Promise<void> {
+    return this.#gate.run(() => this.#pass());
+  }
+
+  collectAlerts(): void {
+    // Consumers have no alerts.
+  }
+
+  stop(): Promise<void> {
+    return this.#gate.stop();
+  }
+
+  async #pass(): Promise<void> {
+    const { context, profiler, registry } = this.#environment;
+    const startMs = context.clock.monotonic();
+    const previous = this.#snapshot;
+    const snapshot = await this.#collector.collect({
+      row: this.#row,
+      registrations: this.#registrations,
+      previous,
+      queue: registry.queue,
+      nowMs: context.clock.now(),
+    });
+    if (this.#gate.isStopped) {
+      return;
+    }
+    this.#snapshot = snapshot;
+    if (this.isLeading && snapshot.bannedSinceMs === null) {
+      profiler.consumerPass?.(previous, snapshot, context.clock.monotonic() - startMs);
+    }
+  }
+
+  #parts(): ConsumerStatusParts {
+    const { context, registry } = this.#environment;
+    return { host: context.host, queue: registry.queue, nowMs: context.clock.now() };
+  }
+}
+
+/** A snapshot of a consumer of which nothing is known but why. */
+export function consumerSnapshotWithError(
+  row: ConsumerRow,
+  registrations: readonly RegistrationRow[],
+  error: YtError,
+): ConsumerSnapshot {
+  return {
+    kind: "consumer",
+    reference: row.reference,
+    row,
+    registrations,
+    error,
+    passIndex: -1,
+    passInstantMs: 0,
+    bannedSinceMs: null,
+    queues: new Map(),
+  };
+}

@@ -1,0 +1,74 @@
+/**
+ * `queues` and `consumers` of the Orchid: objects led here answer themselves, requests for the others go to
+ * the agent that leads them. `owned_queues` and `owned_consumers` never go on, so that a request goes over at
+ * most two agents.
+ *
+ * Specified in: yt/yt/server/queue_agent/queue_agent.cpp (TObjectServiceBase, RedirectYPathRequest).
+ */
+import { type YsonValue, YtError } from "@qyt/base";
+import { escapeYPathLiteral, type YPathStep } from "@qyt/yson";
+import type { AgentPass } from "../controllers/agent-pass.ts";
+import { referenceToString } from "../objects/reference.ts";
+import type { OrchidAsker } from "./orchid-client.ts";
+import { askOrchid, noChild, type OrchidMethod, type OrchidNode, stepsToText } from "./orchid-node.ts";
+
+export interface ObjectMapOptions {
+  readonly pass: AgentPass;
+  readonly agentId: string;
+  readonly kind: "queues" | "consumers";
+  /** `undefined`: only what is led here. */
+  readonly others: { readonly client: OrchidAsker; readonly timeoutMs: () => number } | undefined;
+}
+
+export function objectMapNode(options: ObjectMapOptions): OrchidNode {
+  const { pass, agentId, kind, others } = options;
+  const objects = () => pass.registry[kind];
+  const keys = (): readonly string[] =>
+    others === undefined
+      ? [...objects().values()]
+          .filter(({ isLeading }) => isLeading)
+          .map(({ reference }) => referenceToString(reference))
+      : [...pass.state[kind].keys()].filter((key) => pass.state.mapping.has(key));
+  const owned = (key: string): OrchidNode | undefined => {
+    const object = objects().get(key);
+    return object?.isLeading === true ? object.orchid : undefined;
+  };
+  return {
+    // Opaque: the statuses of all objects together would be a very long answer.
+    get: () => new Map(keys().map((key) => [key, null])),
+    async ask(method: OrchidMethod, steps: readonly YPathStep[], path: string): Promise<YsonValue> {
+      const [first, ...rest] = steps;
+      if (first === undefined) {
+        return method === "list" ? [...keys()] : method === "exists" ? true : this.get();
+      }
+      if (first.kind !== "child") {
+        throw new YtError(`An object is named by its reference here, not by "${stepsToText([first])}"`);
+      }
+      const node = owned(first.name);
+      if (node !== undefined) {
+        return askOrchid(node, method, rest);
+      }
+      const host = pass.state.mapping.get(first.name);
+      if (host === undefined) {
+        throw notMapped(first.name, noChild(path, first.name));
+      }
+      if (others === undefined || host === agentId) {
+        throw missing(first.name, noChild(path, first.name));
+      }
+      const ownedPath = `/queue_agent/owned_${kind}/${escapeYPathLiteral(first.name)}${stepsToText(rest)}`;
+      return others.client.ask(host, method, ownedPath, others.timeoutMs());
+    },
+  };
+}
+
+function notMapped(reference: string, reason: YtError): YtError {
+  return new YtError(`Object ${reference} is not mapped to any queue agent`, {
+    code: "QueueAgentObjectIsNotMapped",
+    inner: [reason],
+  });
+}
+
+/** It has moved lately, or is about to come here: another try soon finds it. */
+function missing(reference: string, reason: YtError): YtError {
+  return new YtError(`Object ${reference} is missing`, { code: "QueueAgentRetriableError", inner: [reason] });
+}
