@@ -56,6 +56,15 @@ describe("the status of a queue", () => {
     expect(await get("//tmp/fresh/@queue_status/partition_count")).toBe(1n);
   });
 
+  it("is the same resolve error while the queue is given to another agent", async () => {
+    agent.moving.add("queues/primary://tmp/q");
+    const { codes, text } = await failureOf(get("//tmp/q/@queue_status"));
+    expect(codes[0]).toBe(500);
+    expect(text).toContain("The queue agent has not seen queue //tmp/q yet");
+    expect(text).toContain("Object primary://tmp/q is missing");
+    agent.moving.clear();
+  });
+
   it("[queue-agent 33] comes with its partitions", async () => {
     expect(await get("//tmp/q/@queue_status")).toEqual(fromYson(toYson(status)));
     expect(await get("//tmp/q/@queue_partitions")).toEqual([
@@ -295,7 +304,7 @@ describe("the agents of a stage", () => {
     }
     await alive.stop();
     const { text } = await failureOf(get("//tmp/q/@queue_status"));
-    expect(text).toContain('None of the 2 queue agents of stage "pair" answered');
+    expect(text).toContain('None of the 2 queue agents of stage "pair" can answer now');
     expect(text).toContain(`Queue agent ${alive.address} did not answer`);
     expect(text).toContain(`${dead.address} cannot be reached`);
     await primary.root.remove("//tmp/q/@queue_agent_stage");

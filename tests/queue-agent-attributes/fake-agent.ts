@@ -10,6 +10,8 @@ export class FakeAgent {
   readonly #server: Server;
   /** `queue_agent/queues/<cluster:path>`, and so on. */
   readonly #objects = new Map<string, YsonValue>();
+  /** Objects that were just given to an agent which has not taken them over. */
+  readonly moving = new Set<string>();
   /** What was asked for, in order: `get /queue_agent/…`. */
   readonly questions: string[] = [];
 
@@ -92,6 +94,12 @@ export class FakeAgent {
     }
     if (kind !== "queues" && kind !== "consumers") {
       throw new YtError(`Node /queue_agent has no child with key "${kind}"`, { code: "ResolveError" });
+    }
+    if (this.moving.has(`${kind}/${reference}`)) {
+      throw new YtError(`Object ${reference} is missing`, {
+        code: "QueueAgentRetriableError",
+        inner: [new YtError("Node has no child", { code: "ResolveError" })],
+      });
     }
     const object = this.#objects.get(`${kind}/${reference}`);
     if (object === undefined) {

@@ -130,7 +130,7 @@ it("a silent agent is asked again when it has had time to recover", async () => 
 it("an agent that is just losing the object is like one that does not answer, without suspicion", async () => {
   behaviours.set("a:1", "is moving").set("b:2", "is moving");
   const { error } = await outcome();
-  expect(error?.message).toBe('None of the 2 queue agents of stage "production" answered');
+  expect(error?.message).toBe('None of the 2 queue agents of stage "production" can answer now');
   expect(error?.code).toBe(3104);
   behaviours.set("b:2", "answers");
   expect((await outcome()).value).toBe(5n);

@@ -92,20 +92,22 @@ export class QueueAgents {
         return value;
       } catch (thrown) {
         const error = toYtError(thrown);
-        const isSilent = error instanceof NoAnswer;
-        if (!isSilent && error.code !== errorCodes.QueueAgentRetriableError) {
-          throw error.withAttributes({ queue_agent: address });
-        }
-        if (isSilent) {
+        if (error instanceof NoAnswer) {
           this.#silentUntil.set(address, this.#options.clock.monotonic() + suspicionMs);
+          failures.push(error.wrap(`Queue agent ${address} did not answer`, { queue_agent: address }));
+          continue;
         }
-        failures.push(error.wrap(`Queue agent ${address} did not answer`, { queue_agent: address }));
+        const answer = error.withAttributes({ queue_agent: address });
+        if (error.code !== errorCodes.QueueAgentRetriableError) {
+          throw answer;
+        }
+        failures.push(answer);
       }
     }
     const [only] = failures;
     throw failures.length === 1 && only !== undefined
       ? only
-      : new YtError(`None of the ${failures.length} queue agents of stage "${stage}" answered`, {
+      : new YtError(`None of the ${failures.length} queue agents of stage "${stage}" can answer now`, {
           code: failures.at(-1)?.code ?? "Generic",
           attributes: { stage },
           inner: failures,

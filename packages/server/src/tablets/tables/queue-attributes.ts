@@ -112,8 +112,9 @@ function remoteAttribute(
           try {
             return await answer.ask(method, subPath);
           } catch (error) {
-            throw error instanceof YtError && error.has("QueueAgentObjectIsNotMapped")
-              ? notSeenYet(kind, path, environment.cell.clock.now() - node.creationTimeUs / 1000, error)
+            const ageMs = environment.cell.clock.now() - node.creationTimeUs / 1000;
+            throw error instanceof YtError && isUnknownThere(error)
+              ? notSeenYet(kind, path, Math.max(0, Math.round(ageMs)), error)
               : error;
           }
         },
@@ -122,15 +123,21 @@ function remoteAttribute(
   };
 }
 
+/** No agent has the object; or one has just been given it, and does not find it among its own yet. */
+function isUnknownThere(error: YtError): boolean {
+  const isBeingTaken = error.has("QueueAgentRetriableError") && error.has("ResolveError");
+  return error.has("QueueAgentObjectIsNotMapped") || isBeingTaken;
+}
+
 const msPerSecond = 1000;
 
 function notSeenYet(kind: string, path: string, ageMs: number, reason: YtError): YtError {
-  const age = (Math.max(0, ageMs) / msPerSecond).toFixed(1);
+  const age = (ageMs / msPerSecond).toFixed(1);
   return new YtError(
     `The queue agent has not seen ${kind} ${path} yet: it exists for ${age} s, and a new object is seen within a few seconds; if it stays so, look at the alerts of the queue agents under //sys/queue_agents/instances`,
     {
       code: "ResolveError",
-      attributes: { path, object_age: BigInt(Math.round(Math.max(0, ageMs))) },
+      attributes: { path, object_age: BigInt(ageMs) },
       inner: [reason],
     },
   );
