@@ -1,4 +1,5 @@
 /** What tests share. Never imported by the product. */
+export { type CertificatePair, TestAuthority } from "./certificates.ts";
 export { FakeClock, settle } from "./fake-clock.ts";
 export { ForgetfulStore } from "./forgetful-store.ts";
 export {

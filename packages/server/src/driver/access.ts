@@ -36,6 +36,12 @@ export interface Right {
   readonly parameter: string;
 }
 
+/**
+ * What a banned user may still do: keep alive what he has begun, and parse text.
+ * Specified in: yt/yt/server/http_proxy/context.cpp (http-api §8).
+ */
+export const commandsForBanned: ReadonlySet<string> = new Set(["ping_tx", "ping_transaction", "parse_ypath"]);
+
 /** Any one of the rights fulfils it. */
 export interface Requirement {
   readonly anyOf: readonly Right[];

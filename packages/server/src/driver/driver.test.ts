@@ -2,7 +2,7 @@
 import { mapOf, type YsonValue, YtError } from "@qyt/base";
 import { FakeClock } from "@qyt/testing";
 import { beforeEach, describe, expect, it } from "vitest";
-import { open } from "./access.ts";
+import { commandsForBanned, open } from "./access.ts";
 import type { CommandRequest } from "./command.ts";
 import { allCommands } from "./commands/index.ts";
 import { type CommandContext, defineCommand, structured } from "./define.ts";
@@ -193,8 +193,8 @@ describe("the table", () => {
     await answer;
   });
 
-  it("[tables 188] refuses every command of a banned user, those that need no right too", async () => {
-    for (const command of allCommands) {
+  it("[tables 188] refuses a banned user's commands, those that need no right too", async () => {
+    for (const command of allCommands.filter(({ name }) => !commandsForBanned.has(name))) {
       const [version = 4] = command.versions;
       const request = { apiVersion: version, user: "banned" };
       const answer = new CommandDriver(services, allCommands, clock).execute({

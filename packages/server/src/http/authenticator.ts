@@ -6,6 +6,7 @@
  */
 import { type Clock, toYtError, YtError } from "@qyt/base";
 import { CsrfTokens, isSameSecret, sha256Hex } from "../access/authentication/index.ts";
+import { commandsForBanned } from "../driver/access.ts";
 import type { Authenticate, AuthenticationInput, Identity } from "./authentication.ts";
 
 /** A browser session. */
@@ -49,9 +50,6 @@ export const cookieName = "YTCypressCookie";
 const dayMs = 24 * 3600 * 1000;
 const sessionMs = 90 * dayMs;
 const renewalMs = 30 * dayMs;
-
-/** What a banned user may still do. */
-const uncheckedCommands: ReadonlySet<string> = new Set(["ping_tx", "ping_transaction", "parse_ypath"]);
 
 const realm = "YT";
 
@@ -197,7 +195,7 @@ export class Authenticator {
 
   /** @throws YtError 903 */
   #admit(identity: Identity, input: AuthenticationInput): Identity {
-    if (input.command === undefined || !uncheckedCommands.has(input.command)) {
+    if (input.command === undefined || !commandsForBanned.has(input.command)) {
       this.#credentials.checkUser(identity.user);
     }
     return identity;

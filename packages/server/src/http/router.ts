@@ -36,6 +36,38 @@ const apiVersions: ReadonlyMap<string, ApiVersion> = new Map([
   ["v4", 4],
 ]);
 
+interface Route {
+  /** Whether it is served without asking who calls. */
+  readonly isOpen: boolean;
+  serve(exchange: Exchange, context: RouterContext): Promise<void> | void;
+}
+
+function open(serve: Route["serve"]): Route {
+  return { isOpen: true, serve };
+}
+
+/** All paths but those of the API, `/hosts/<suffix>` and `/login`. */
+export const routes: ReadonlyMap<string, Route> = new Map([
+  ["/hosts", open(replyHosts)],
+  ["/hosts/all", open((exchange, { commands }) => replyAllHosts(exchange, commands.admission.requests))],
+  ["/ping", open(replyPing)],
+  ["/version", open((exchange, { identity }) => replyVersion(exchange, identity))],
+  ["/service", open((exchange, { identity }) => replyService(exchange, identity))],
+  [
+    "/auth/whoami",
+    {
+      isOpen: false,
+      serve: (exchange, { commands, csrfTokenFor }) =>
+        handleWhoAmI(exchange, commands.authenticate, csrfTokenFor),
+    },
+  ],
+  [
+    "/cluster_connection",
+    open((exchange, { clusterConnection }) => replyClusterConnection(exchange, clusterConnection)),
+  ],
+  ["/internal/discover_versions/v2", open((exchange, { identity }) => replyVersions(exchange, identity))],
+]);
+
 /** Serves one request. `expectsContinue`: the client holds its body back until it is asked for it. */
 export function route(
   context: RouterContext,
@@ -58,29 +90,11 @@ export function route(
   }
   // A path with a slash at its end is the same path.
   const { path } = exchange;
-  switch (path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path) {
-    case "/hosts":
-      return replyHosts(exchange);
-    case "/hosts/all":
-      return replyAllHosts(exchange, context.commands.admission.requests);
-    case "/ping":
-      return replyPing(exchange);
-    case "/version":
-      return replyVersion(exchange, context.identity);
-    case "/service":
-      return replyService(exchange, context.identity);
-    case "/auth/whoami":
-      return handleWhoAmI(exchange, context.commands.authenticate, context.csrfTokenFor);
-    case "/cluster_connection":
-      return replyClusterConnection(exchange, context.clusterConnection);
-    case "/internal/discover_versions/v2":
-      return replyVersions(exchange, context.identity);
-    default:
-      if (path.startsWith("/hosts/")) {
-        return replyHosts(exchange);
-      }
-      return exchange.reply(404);
+  const served = routes.get(path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path);
+  if (served !== undefined) {
+    return served.serve(exchange, context);
   }
+  return path.startsWith("/hosts/") ? replyHosts(exchange) : exchange.reply(404);
 }
 
 /** `lowerPath` begins with `/api/`. */
