@@ -4,9 +4,10 @@
  */
 import { type Clock, seededRandom, systemClock, type YsonMap, type YsonValue } from "@qyt/base";
 import { createClient, type YtClient } from "@qyt/client";
+import { parseStaticConfig, type QueueAgent, startQueueAgent } from "@qyt/queue-agent";
 import { type Cluster, MemoryStore, startCluster } from "@qyt/server";
 import { ForgetfulStore, freePort } from "@qyt/testing";
-import { parseYson, writeYson } from "@qyt/yson";
+import { escapeYPathLiteral, parseYson, writeYson } from "@qyt/yson";
 import { pino } from "pino";
 import { ClusterClients } from "../../packages/queue-agent/src/clusters/cluster-clients.ts";
 import {
@@ -28,6 +29,27 @@ export const logger = pino({ level: process.env.QYT_TEST_LOG ?? "silent" });
 export const queueSchema: YsonValue = parseYson(
   '[{name=data;type=string};{name="$timestamp";type=uint64};{name="$cumulative_data_weight";type=int64}]',
 );
+
+/** Passes follow each other so fast that a test waits for little; given as the agent's own configuration. */
+export const fastDynamicConfig = `{
+  alert_manager={alert_collection_period=50};
+  queue_agent_sharding_manager={pass_period=50;sync_banned_instances_period=50};
+  cypress_synchronizer={pass_period=50};
+  queue_agent={pass_period=50;controller={pass_period=50}};
+}`;
+
+/** A paused or killed agent is dead to the others after so long. */
+export const fastMembershipTimeoutMs = 1_000;
+
+export interface AgentOptions {
+  /** Default: `production`. */
+  readonly stage?: string;
+  /** Text YSON; default: `fastDynamicConfig`. */
+  readonly dynamicConfig?: string;
+  readonly membershipTimeoutMs?: number;
+  /** Time of the agent alone. */
+  readonly clock?: Clock;
+}
 
 export interface WorldOptions {
   /** The first one keeps the state. Default: `primary` alone. */
@@ -154,6 +176,26 @@ export class AgentWorld {
       config: options.config ?? (() => defaultDynamicConfig),
     };
     return { context, tables, stateReader: new StateReader(clusters, tables) };
+  }
+
+  /** An agent in this process that answers; `stop` of the world stops it too. */
+  async startAgent(options: AgentOptions = {}): Promise<QueueAgent> {
+    const { config } = parseStaticConfig(
+      parseYson(`{
+        proxy="${this.address()}"; stage=${options.stage ?? "production"};
+        membership_timeout=${options.membershipTimeoutMs ?? fastMembershipTimeoutMs};
+        dynamic_config=${options.dynamicConfig ?? fastDynamicConfig};
+      }`),
+    );
+    const clock = options.clock ?? systemClock;
+    const agent = await startQueueAgent({ config, logger, clock });
+    this.onStop(() => agent.stop());
+    return agent;
+  }
+
+  /** A part of an agent's Orchid, read through the cluster. @param path starts with a slash */
+  async orchid(agent: { readonly agentId: string }, path: string): Promise<YsonValue> {
+    return this.get(`//sys/queue_agents/instances/${escapeYPathLiteral(agent.agentId)}/orchid${path}`);
   }
 
   async createQueue(queue: ObjectReference, options: QueueOptions = {}): Promise<string> {

@@ -33,6 +33,7 @@ export class InstanceRegistration {
   #abort: AbortController | undefined;
   #loop: Promise<void> = Promise.resolve();
   #presence: PingedTransaction | undefined;
+  #onPresent: () => void = () => {};
 
   constructor(options: RegistrationOptions) {
     this.#options = options;
@@ -44,9 +45,19 @@ export class InstanceRegistration {
     return this.#presence?.isAlive === true;
   }
 
-  start(): void {
-    this.#abort = new AbortController();
-    this.#loop = this.#run(this.#abort.signal);
+  /** Resolves when the instance is present for the first time. @throws the signal's reason when it aborts first */
+  async start(signal: AbortSignal): Promise<void> {
+    const abort = new AbortController();
+    this.#abort = abort;
+    const present = new Promise<void>((resolve) => {
+      this.#onPresent = resolve;
+    });
+    this.#loop = this.#run(abort.signal);
+    const aborted = new Promise<void>((resolve) => {
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    await Promise.race([present, aborted]);
+    signal.throwIfAborted();
   }
 
   /** Says good-bye: the presence ends now, and the node goes unless an operator has banned it. */
@@ -97,6 +108,7 @@ export class InstanceRegistration {
         { signal },
       );
       this.#presence = transaction;
+      this.#onPresent();
       logger.info({ agent_id: agentId }, "the instance is registered");
       await transaction.endedOr(signal);
     } finally {
