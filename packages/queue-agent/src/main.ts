@@ -19,7 +19,6 @@ import type { Logger } from "pino";
 import { AlertManager } from "./alerts/alert-manager.ts";
 import { agentClient, ClusterClients } from "./clusters/cluster-clients.ts";
 import { DynamicConfigManager } from "./config/dynamic-config-manager.ts";
-import { dynamicConfigToYson } from "./config/print-dynamic-config.ts";
 import type { StaticConfig } from "./config/static-config.ts";
 import type { AgentContext } from "./context.ts";
 import { AgentPass } from "./controllers/agent-pass.ts";
@@ -153,7 +152,7 @@ class Agent {
       synchronizer,
       others,
       config: () => staticConfigToYson(this.#config),
-      dynamicConfig: () => dynamicConfigToYson(dynamicConfig.current),
+      dynamicConfig: () => dynamicConfig.orchid(),
     });
     await registration.start(signal);
     election.start();

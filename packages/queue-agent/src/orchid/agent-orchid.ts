@@ -22,7 +22,7 @@ export interface AgentOrchidParts {
   readonly others: OrchidAsker;
   /** The static configuration, where it may be shown. */
   readonly config?: () => YsonValue;
-  /** `effective_config` of the dynamic one, likewise. */
+  /** `effective_config`, `error` and `unrecognized_options` of the dynamic one, likewise. */
   readonly dynamicConfig?: () => YsonValue;
 }
 
@@ -36,10 +36,7 @@ export function agentOrchid(context: AgentContext, parts: AgentOrchidParts): Orc
   const status = (field: string): OrchidNode => valueNode(() => pass.status().get(field) ?? null);
   return mapNode({
     config: parts.config === undefined ? undefined : valueNode(parts.config),
-    dynamic_config_manager:
-      parts.dynamicConfig === undefined
-        ? undefined
-        : mapNode({ effective_config: valueNode(parts.dynamicConfig) }),
+    dynamic_config_manager: parts.dynamicConfig === undefined ? undefined : valueNode(parts.dynamicConfig),
     alerts: valueNode(() => alerts.alerts()),
     queue_agent_sharding_manager: valueNode(() => shardingManager.orchid()),
     cypress_synchronizer: valueNode(() => synchronizer.orchid()),
