@@ -334,6 +334,92 @@ describe("chunks as objects", () => {
   });
 });
 
+describe("by id, and in time", () => {
+  it("attributes and trimming of a queue by its id, tablets as clients expect them", async () => {
+    const queue = await newQueue(2);
+    const id = `#${await idOf(queue)}`;
+    for (const name of ["tablet_state", "tablet_count", "tablet_layout_revision", "schema", "tablets"]) {
+      expect(await cluster.get(`${id}/@${name}`), name).toEqual(await cluster.get(`${queue}/@${name}`));
+    }
+    const [first] = Object(await cluster.get(`${id}/@tablets`));
+    expect(first).toMatchObject({
+      index: 0,
+      state: "mounted",
+      tablet_id: expect.stringMatching(/^[0-9a-f-]+$/),
+      cell_id: expect.stringMatching(/^[0-9a-f-]+$/),
+      cell_leader_address: expect.stringMatching(/:\d+$/),
+    });
+  });
+
+  it("rows are flushed by time, by freezing and by unmounting", async () => {
+    const clock = new FakeClock();
+    const own = await TestCluster.start({ clock });
+    const create = async (path: string, attributes: string): Promise<void> => {
+      await own.createTable(path, `dynamic=%true;schema=${exportable};${attributes}`);
+      await own.mount(path);
+      await own.insert(path, numberedRows(0, 3));
+    };
+    const chunkCount = (path: string): Promise<unknown> => own.get(`${path}/@chunk_count`);
+    await create("//tmp/soon", "dynamic_store_auto_flush_period=5000;dynamic_store_flush_period_splay=0");
+    await create("//tmp/late", "");
+    await create("//tmp/never", "dynamic_store_auto_flush_period=#");
+    await clock.advance(4_000);
+    expect(await chunkCount("//tmp/soon")).toBe(0);
+    await clock.advance(3_000);
+    expect(await chunkCount("//tmp/soon")).toBe(1);
+    expect(await chunkCount("//tmp/late")).toBe(0);
+    // A quarter of an hour, and up to a minute more so that tablets do not flush together.
+    for (let minute = 0; minute < 17; minute++) {
+      await clock.advance(60_000);
+    }
+    expect(await chunkCount("//tmp/late")).toBe(1);
+    expect(await chunkCount("//tmp/never")).toBe(0);
+    await own.ok("freeze_table", '{path="//tmp/never"}');
+    expect(await chunkCount("//tmp/never")).toBe(1);
+    await own.ok("unfreeze_table", '{path="//tmp/never"}');
+    await own.insert("//tmp/never", numberedRows(3, 4));
+    await own.unmount("//tmp/never");
+    expect(await chunkCount("//tmp/never")).toBe(2);
+    await own.stop();
+  });
+
+  it("exported tables go at their time, or so long after the last access: what comes first", async () => {
+    const clock = new FakeClock();
+    const own = await TestCluster.start({ clock });
+    await own.createTable("//tmp/q", `dynamic=%true;schema=${exportable}`);
+    await own.mount("//tmp/q");
+    await own.insert("//tmp/q", numberedRows(0, 5));
+    await own.flush("//tmp/q");
+    const [id = ""] = Object(await own.get("//tmp/q/@chunk_ids"));
+    const expiring = async (path: string, timeMs: number, timeoutMs: number): Promise<void> => {
+      const transaction = await own.startTransaction("type=master");
+      const within = `transaction_id="${transaction}"`;
+      const time = new Date(clock.now() + timeMs).toISOString();
+      const attributes = `schema=${exportable};expiration_time="${time}";expiration_timeout=${timeoutMs}`;
+      await own.ok("create", `{type=table;path="${path}";attributes={${attributes}};${within}}`);
+      await own.ok("attach_queue_chunks", attachParameters(path, "//tmp/q", [id], within));
+      await own.commit(transaction);
+    };
+    await expiring("//tmp/time", 3_000, 60_000);
+    await expiring("//tmp/timeout", 60_000, 3_000);
+    const left = async (): Promise<unknown> =>
+      own.value("list", '{path="//tmp"}').then((value) => fieldOf(value, "value"));
+    for (let second = 0; second < 2; second++) {
+      await clock.advance(1_000);
+      expect(await left()).toEqual(["q", "time", "timeout"]);
+      // Reading prolongs the timeout, and nothing prolongs the time.
+      expect((await own.read("//tmp/time")).length).toBe(5);
+      expect((await own.read("//tmp/timeout")).length).toBe(5);
+    }
+    await clock.advance(2_000);
+    expect(await left()).toEqual(["q", "timeout"]);
+    await clock.advance(4_000);
+    expect(await left()).toEqual(["q"]);
+    expect(await own.get(`#${id}/@ref_counter`)).toBe(1);
+    await own.stop();
+  });
+});
+
 describe("restarts", () => {
   it("an exported table and an open export survive", async () => {
     const clock = new FakeClock();

@@ -283,6 +283,11 @@ export class Cypress {
     };
   }
 
+  /** The content of a table or file is read: an access to its node as by `get`. */
+  noteRead(context: RequestContext, node: Node): void {
+    this.#observer(context).accessed(node);
+  }
+
   #readView(context: RequestContext): View {
     const view = this.view(context.transactionId);
     checkUser(view, context.user);

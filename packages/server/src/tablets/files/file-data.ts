@@ -169,6 +169,7 @@ export function readFile(
       chunks.unpin(storeId);
     }
   };
+  tables.cypress.noteRead(context, node);
   const from = clamp(options.offset);
   const to = options.length === undefined ? Number.MAX_SAFE_INTEGER : clamp(options.offset + options.length);
   const stream = readGroups(readPieces(tables, refs, from, to));

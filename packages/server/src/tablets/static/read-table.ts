@@ -105,6 +105,7 @@ export function openForReading(
   );
   const columns = accessibleColumns(view, context.user, node, path, omitsInaccessible);
   const source = openSource(tables, transactions, node, path, context.user);
+  tables.cypress.noteRead(context, node);
   return { source, columns, state: node.state };
 }
 

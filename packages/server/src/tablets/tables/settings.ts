@@ -168,8 +168,10 @@ export function bundleOf(state: TableState): string {
 
 /** A mount setting: a plain attribute of the table or a key of `mount_config`. */
 function mountSetting(attributes: YsonMap, state: TableState, name: string): YsonValue | undefined {
+  const own = attributes.get(name);
   const config = settingOf(state, "mount_config");
-  return attributes.get(name) ?? (isMap(config) ? config.get(name) : undefined);
+  // An entity is a value too: it switches off.
+  return own === undefined && isMap(config) ? config.get(name) : own;
 }
 
 function number(value: YsonValue | undefined, fallback: number): number {
