@@ -165,7 +165,7 @@ export class GuardedCluster {
   raw(text: string): Promise<string> {
     const [host = "", port = ""] = this.cluster.address.split(":");
     return new Promise((resolve, reject) => {
-      const socket = connect(Number(port), host, () => socket.end(text));
+      const socket = connect(Number(port), host, () => socket.write(text));
       let answer = "";
       socket.setEncoding("latin1").on("data", (chunk: string) => {
         answer += chunk;

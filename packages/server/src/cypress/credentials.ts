@@ -1,6 +1,8 @@
 /**
  * Where secrets of users are kept: tokens and sessions as nodes under `//sys`, where only superusers come,
- * passwords on the user objects, where no request can read them. Everything is read from committed state,
+ * passwords on the user objects, where no request can read them. Of tokens and cookies only digests are
+ * stored. The real system has cookies there as they are, in the names of nodes; but names of nodes are told
+ * in error texts, to those too who may not read them. Everything is read from committed state,
  * so a revoked token ends with the request that revokes it.
  *
  * Specified in: yt/yt/ytlib/api/native/client_authentication_impl.cpp,
@@ -10,7 +12,6 @@ import { bare, isMap, mapOf, Uint64, type YsonMap, type YsonValue, YtError } fro
 import {
   generateCookieValue,
   generateToken,
-  isSameSecret,
   PasswordHasher,
   sha256Hex,
   tokenPrefix,
@@ -199,11 +200,9 @@ export class Credentials {
   session(value: string): Session | undefined {
     const view = this.#cypress.view();
     const map = view.findNode(cookiesPath);
-    const node = map === undefined ? undefined : view.child(map.id, value);
-    const session = node === undefined ? undefined : sessionOf(view, node);
-    return session !== undefined &&
-      isSameSecret(session.value, value) &&
-      passwordRevisionOf(view, session.user) === session.passwordRevision
+    const node = map === undefined ? undefined : view.child(map.id, sha256Hex(value));
+    const session = node === undefined ? undefined : sessionOf(view, node, value);
+    return session !== undefined && passwordRevisionOf(view, session.user) === session.passwordRevision
       ? session
       : undefined;
   }
@@ -221,10 +220,9 @@ export class Credentials {
       draft.createNode({
         type: "document",
         parent: draft.resolveNode(cookiesPath),
-        key: value,
+        key: sha256Hex(value),
         user: rootUser,
         state: mapOf({
-          value,
           user: name,
           password_revision: new Uint64(passwordRevision),
           expires_at: expiresAt,
@@ -278,17 +276,13 @@ function passwordRevisionOf(view: View, user: string): bigint | undefined {
   return revision instanceof Uint64 ? revision.value : undefined;
 }
 
-function sessionOf(view: View, node: Node): Session | undefined {
+function sessionOf(view: View, node: Node, value: string): Session | undefined {
   const content = bare(view.typeOf(node).getContent?.(node) ?? null);
   const fields: YsonMap = isMap(content) ? content : new Map();
   const revision = bare(fields.get("password_revision") ?? null);
-  const value = text(fields.get("value"));
   const user = text(fields.get("user"));
   const expiresAtMs = Date.parse(text(fields.get("expires_at")) ?? "");
-  return value === undefined ||
-    user === undefined ||
-    !(revision instanceof Uint64) ||
-    Number.isNaN(expiresAtMs)
+  return user === undefined || !(revision instanceof Uint64) || Number.isNaN(expiresAtMs)
     ? undefined
     : { value, user, passwordRevision: revision.value, expiresAtMs };
 }
