@@ -6,6 +6,7 @@
 import { emptyMap, type YsonMap, YtError } from "@qyt/base";
 import type { TreeDraft } from "../draft.ts";
 import type { Node } from "../node.ts";
+import type { View } from "../node-type.ts";
 import { resolveTarget, type Target } from "../resolve.ts";
 import { linkTarget } from "../types/link.ts";
 import {
@@ -26,6 +27,8 @@ export interface CreateParameters {
   readonly ignoreExisting?: boolean;
   readonly lockExisting?: boolean;
   readonly ignoreTypeMismatch?: boolean;
+  /** Further rights on a new node, for what is done with it next. Throwing undoes its creation. @throws YtError 901 */
+  readonly authorize?: (view: View, node: Node) => void;
 }
 
 export interface LinkParameters {
@@ -132,7 +135,9 @@ function createChild(draft: TreeDraft, parent: Node, key: string, parameters: Cr
   const attributes = parameters.attributes ?? emptyMap;
   checkNewNode(draft, parent, parameters.type, attributes);
   const { type } = parameters;
-  return draft.createNode({ type, parent, key, user: draft.user, attributes }).id;
+  const node = draft.createNode({ type, parent, key, user: draft.user, attributes });
+  parameters.authorize?.(draft, node);
+  return node.id;
 }
 
 /** @returns id of the link */

@@ -50,7 +50,10 @@ export const treeAccess = {
     when("the node is replaced by one of another type", right("remove", "subtree", path)),
     ...ofAttributes,
   ),
-  multisetAttributes: needs(right("write", "node", path), ...ofAttributes),
+  multisetAttributes: needs(
+    when("any attribute but `acl`, `inherit_acl`, `owner`", right("write", "node", path)),
+    ...ofAttributes,
+  ),
   create: needs(
     ...newNode(path),
     when("`acl` or `inherit_acl` is among the attributes", right("administer", "parent", path)),

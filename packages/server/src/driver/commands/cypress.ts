@@ -173,6 +173,9 @@ const create = defineCommand({
       ignoreExisting: parameters.ignore_existing,
       lockExisting: parameters.lock_existing,
       ignoreTypeMismatch: parameters.ignore_type_mismatch,
+      ...(alias === undefined
+        ? {}
+        : { authorize: (view, node) => context.services.tables.checkMayMount(view, context.user, node) }),
     });
     if (alias !== undefined && parameters.path !== undefined) {
       await context.services.tables.mount({ user: context.user }, parameters.path, {});

@@ -211,6 +211,11 @@ export class TableManager {
     }
   }
 
+  /** For a table that is not committed yet and that the user is going to mount. @throws YtError 901 */
+  checkMayMount(view: View, user: string, node: Node): void {
+    checkTabletRights(view, user, node as Node<TableState>);
+  }
+
   mount(
     context: TableContext,
     path: RichPath,
