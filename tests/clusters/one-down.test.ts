@@ -93,7 +93,9 @@ function matrix(here: string, there: string, keeper: string): Case[] {
           vital: true,
         }),
       );
-      add(`unregister_queue_consumer, ${pair}`, anyThere, (client) =>
+      // The right on the one that is here is enough.
+      const bothThere = isThere && consumerCluster === there;
+      add(`unregister_queue_consumer, ${pair}`, bothThere || isKeptThere, (client) =>
         execute(client, "unregister_queue_consumer", {
           queue_path: queuePath,
           consumer_path: at(consumerCluster, leavingConsumer),

@@ -8,7 +8,7 @@ import { consumerSchema, type TableSchema } from "@qyt/schema";
 import { type Cluster, MemoryStore, startCluster } from "@qyt/server";
 import { freePort } from "@qyt/testing";
 import { fromYson, parseYson, toYson, writeYson } from "@qyt/yson";
-import { pino } from "pino";
+import { type Logger, pino } from "pino";
 import { expect } from "vitest";
 
 export const registrationsPath = "//sys/queue_agents/consumer_registrations";
@@ -161,6 +161,14 @@ function qualified(path: YsonValue | undefined): string {
 
 /** Starts clusters that know each other; the first keeps the registrations. */
 export async function startClusters(...names: readonly [string, ...string[]]): Promise<TestCluster[]> {
+  return startClustersWith(names, () => ({ registrationsCluster: names[0] }));
+}
+
+/** Starts clusters that know each other, with options by name. */
+export async function startClustersWith(
+  names: readonly string[],
+  optionsOf: (name: string) => { readonly registrationsCluster: string; readonly logger?: Logger },
+): Promise<TestCluster[]> {
   const ports = await Promise.all(names.map(() => freePort()));
   const peers = new Map(names.map((name, index) => [name, { proxy: `127.0.0.1:${ports[index]}` }]));
   const clusters: TestCluster[] = [];
@@ -173,8 +181,8 @@ export async function startClusters(...names: readonly [string, ...string[]]): P
       version: "test",
       logger: pino({ level: "silent" }),
       peers: () => peers,
-      registrationsCluster: names[0],
       store: new MemoryStore(),
+      ...optionsOf(name),
     });
     clusters.push(new TestCluster(name, cluster));
   }

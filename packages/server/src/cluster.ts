@@ -35,6 +35,8 @@ import {
   type TrustedPeer,
 } from "./http/index.ts";
 import {
+  Keepers,
+  keeperSettings,
   LocalRegistrationTable,
   PullWaits,
   type QueueServices,
@@ -150,6 +152,12 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     await prepareSystemTables(cypress, tables, options);
 
     const waits = new PullWaits(clock);
+    const keepers = new Keepers({
+      clusters,
+      keeper: options.registrationsCluster,
+      clock,
+      onDisagreement: (error) => options.logger.error({ err: error }, error.message),
+    });
     const queues: QueueServices = {
       clusterName: options.name,
       clusters,
@@ -158,7 +166,8 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       registrations:
         options.registrationsCluster === options.name
           ? new LocalRegistrationTable(tables, transactions)
-          : new RemoteRegistrationTable(clusters, options.registrationsCluster),
+          : new RemoteRegistrationTable(clusters, keepers),
+      keepers,
       waits,
       view: () => cypress.view(),
     };
@@ -267,7 +276,8 @@ async function prepareSystemTables(
   const known = clustersDocument(cypress);
   const entries = new Map<string, YsonValue>(known);
   for (const [name, { proxy }] of options.peers()) {
-    entries.set(name, mapOf({ proxy, cluster_name: name }));
+    const own = name === options.name ? { queue_agent: keeperSettings(options.registrationsCluster) } : {};
+    entries.set(name, mapOf({ proxy, cluster_name: name, ...own }));
   }
   await cypress.set(root, { path: "//sys/clusters", value: entries, recursive: false, force: true });
   if (cypress.view().findNode(registrationTablePath) === undefined) {

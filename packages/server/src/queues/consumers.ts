@@ -21,7 +21,13 @@ import { checkPermission, permittedTable } from "./permissions.ts";
 import { readRowInfos } from "./queue-rows.ts";
 import type { Reference } from "./reference.ts";
 import { clusterOf, consumerNameOf, formatReference } from "./reference.ts";
-import { requireKnownCluster, resolveConsumer, resolveReference, unansweredBy } from "./references.ts";
+import {
+  requireKnownCluster,
+  requireLocalCluster,
+  resolveConsumer,
+  resolveReference,
+  unansweredBy,
+} from "./references.ts";
 
 export interface AdvanceParameters extends ChangeOptions {
   readonly consumerPath: RichPath;
@@ -41,6 +47,7 @@ export async function advanceQueueConsumer(
 ): Promise<void> {
   requireNotNegative("offset", parameters.newOffset);
   requireNotNegative("partition index", parameters.partitionIndex);
+  requireLocalConsumer(services, parameters.consumerPath);
   await inTransaction(services, context, parameters, (transaction) =>
     parameters.clientSide
       ? advanceClientSide(services, context, transaction, parameters)
@@ -117,15 +124,30 @@ export async function requireRegistration(
   const consumer = await resolveConsumer(services, context, consumerPath, "strict");
   const queue = await resolveQueue(services, context, queuePath);
   if ((await services.registrations.find(context, queue, consumer)) === undefined) {
+    // It may be registered where the cluster of the queue keeps its registrations.
+    const elsewhere = await services.keepers.disagreement(context, queue.cluster).catch(() => undefined);
     throw new YtError(
       `Consumer ${formatReference(consumer)} is not registered for queue ${formatReference(queue)}`,
       {
         code: "AuthorizationError",
+        inner: elsewhere === undefined ? [] : [elsewhere],
         attributes: { raw_queue: queuePath.path, raw_consumer: consumerPath.path },
       },
     );
   }
   return queue;
+}
+
+/**
+ * Refuses a consumer of another cluster: its offsets are read and written where it is. The real system takes
+ * the table of the same path on this cluster then, and says nothing.
+ */
+export function requireLocalConsumer(services: QueueServices, consumerPath: RichPath): void {
+  requireLocalCluster(
+    services,
+    consumerPath,
+    "send pull_queue_consumer and advance_queue_consumer to the cluster of the consumer",
+  );
 }
 
 /** Both texts are looked for by tests of the real system's two generations. */

@@ -3,6 +3,7 @@
 import type { CallBounds, ClusterDirectory } from "../clusters/index.ts";
 import type { View } from "../cypress/index.ts";
 import type { TableManager, TabletTransaction, TabletTransactions } from "../tablets/index.ts";
+import type { Keepers } from "./keepers.ts";
 import type { PullWaits } from "./pull-waits.ts";
 import type { RegistrationTable } from "./registration-table.ts";
 
@@ -12,6 +13,7 @@ export interface QueueServices {
   readonly tables: TableManager;
   readonly transactions: TabletTransactions;
   readonly registrations: RegistrationTable;
+  readonly keepers: Keepers;
   readonly waits: PullWaits;
   /** The committed tree, for permission checks. */
   readonly view: () => View;

@@ -1,6 +1,7 @@
 /** The door of the queue room. */
 export { type AdvanceParameters, advanceQueueConsumer } from "./consumers.ts";
 export type { ChangeOptions, QueueContext, QueueServices } from "./context.ts";
+export { Keepers, keeperSettings } from "./keepers.ts";
 export {
   createProducerSession,
   type PushParameters,
@@ -19,6 +20,7 @@ export { formatReference } from "./reference.ts";
 export {
   type Registration,
   type RegistrationFilter,
+  registrationTablePath,
   registrationTableSchema,
   registrationToYson,
 } from "./registration-rows.ts";
@@ -26,7 +28,6 @@ export {
   LocalRegistrationTable,
   type RegistrationTable,
   RemoteRegistrationTable,
-  registrationTablePath,
 } from "./registration-table.ts";
 export {
   listQueueConsumerRegistrations,

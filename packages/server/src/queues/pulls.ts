@@ -8,7 +8,7 @@ import { YtError } from "@qyt/base";
 import type { DataFormat, RichPath } from "@qyt/yson";
 import { type DynamicTable, type RowSlice, SliceWriter } from "../tablets/index.ts";
 import { consumerTable } from "./consumer-schemas.ts";
-import { requireRegistration, storedOffset } from "./consumers.ts";
+import { requireLocalConsumer, requireRegistration, storedOffset } from "./consumers.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
 import { checkPermission, permittedTable } from "./permissions.ts";
 import type {
@@ -54,6 +54,7 @@ export async function pullQueueConsumer(
   parameters: PullQueueConsumerParameters,
 ): Promise<PullResult> {
   const { consumerPath, queuePath } = parameters;
+  requireLocalConsumer(services, consumerPath);
   const table = permittedTable(services, context, consumerPath, "read");
   const queue = await requireRegistration(services, context, consumerPath, queuePath);
   requireKnownCluster(services, queue.cluster, queuePath);

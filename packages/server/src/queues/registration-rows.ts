@@ -19,6 +19,8 @@ import { bytesToString, parseRichPath, parseYson, stringToBytes, writeYson, writ
 import type { ConsumerReference, Reference } from "./reference.ts";
 import { consumerNameOf } from "./reference.ts";
 
+export const registrationTablePath = "//sys/queue_agents/consumer_registrations";
+
 export interface Registration {
   readonly queue: Reference;
   readonly consumer: ConsumerReference;

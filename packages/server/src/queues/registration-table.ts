@@ -11,6 +11,7 @@ import type { CommandOptions, YtClient } from "@qyt/client";
 import { stringToBytes } from "@qyt/yson";
 import { type CallBounds, type ClusterDirectory, isUnanswered } from "../clusters/index.ts";
 import type { DynamicTable, TableManager, TabletTransactions } from "../tablets/index.ts";
+import type { Keepers } from "./keepers.ts";
 import type { ConsumerReference, Reference } from "./reference.ts";
 import { RegistrationCopy } from "./registration-copy.ts";
 import {
@@ -22,10 +23,9 @@ import {
   registrationOf,
   registrationOfObject,
   registrationOfYson,
+  registrationTablePath,
   rowOf,
 } from "./registration-rows.ts";
-
-export const registrationTablePath = "//sys/queue_agents/consumer_registrations";
 
 /** Who asks, and the bounds of the request; only a table elsewhere needs them. */
 export interface Asking extends CallBounds {
@@ -100,11 +100,13 @@ export class LocalRegistrationTable implements RegistrationTable {
 /** The table of another cluster, which keeps the registrations for this one. */
 export class RemoteRegistrationTable implements RegistrationTable {
   readonly #clusters: ClusterDirectory;
+  readonly #keepers: Keepers;
   readonly #cluster: string;
 
-  constructor(clusters: ClusterDirectory, cluster: string) {
+  constructor(clusters: ClusterDirectory, keepers: Keepers) {
     this.#clusters = clusters;
-    this.#cluster = cluster;
+    this.#keepers = keepers;
+    this.#cluster = keepers.keeper;
   }
 
   async find(
@@ -184,6 +186,8 @@ export class RemoteRegistrationTable implements RegistrationTable {
       );
     }
     try {
+      // One that is configured otherwise would ask a third cluster, or this one again.
+      await this.#keepers.requireAgreement(asking, this.#cluster);
       const user = this.#clusters.actingFor(asking.user);
       return await this.#clusters.call(this.#cluster, user, asking, work);
     } catch (thrown) {

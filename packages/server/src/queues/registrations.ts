@@ -5,9 +5,10 @@
  */
 import { toYtError, YtError } from "@qyt/base";
 import type { RichPath } from "@qyt/yson";
+import { isUnanswered } from "../clusters/index.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
 import type { ConsumerReference, Reference } from "./reference.ts";
-import { clusterOf } from "./reference.ts";
+import { clusterOf, consumerNameOf, formatReference } from "./reference.ts";
 import { isServedHere, resolveConsumer, resolveReference } from "./references.ts";
 import type { Registration } from "./registration-rows.ts";
 
@@ -37,6 +38,9 @@ export async function registerQueueConsumer(
   }
   const queue = await resolveReference(services, context, parameters.queuePath, "strict");
   const consumer = await resolveConsumer(services, context, parameters.consumerPath, "strict");
+  for (const { cluster } of [queue, consumer]) {
+    await services.keepers.requireAgreement(context, cluster);
+  }
   await services.registrations.put(context, {
     queue,
     consumer,
@@ -72,6 +76,9 @@ function mayNotRegister(
 /**
  * Needs `remove` or `write` on the queue or on the consumer; nothing when either object is gone, so that
  * stale registrations can always be cleaned up. A registration that does not exist is no error.
+ *
+ * While the cluster of one of them does not answer, the right on the other one suffices. Whether the path
+ * there is a link cannot be told then, so it has to be the one that is registered.
  */
 export async function unregisterQueueConsumer(
   services: QueueServices,
@@ -79,9 +86,42 @@ export async function unregisterQueueConsumer(
   parameters: { readonly queuePath: RichPath; readonly consumerPath: RichPath },
 ): Promise<void> {
   await requireRightToUnregister(services, context, parameters);
-  const queue = await resolveReference(services, context, parameters.queuePath, "lenient");
-  const consumer = await resolveConsumer(services, context, parameters.consumerPath, "lenient");
-  await services.registrations.remove(context, queue, consumer);
+  const { queuePath, consumerPath } = parameters;
+  const queue = await resolveOrTake(services, context, queuePath);
+  const consumer = await resolveOrTake(services, context, consumerPath);
+  const name = consumerNameOf(consumerPath);
+  const registered = name === undefined ? consumer.reference : { ...consumer.reference, name };
+  const unanswered = queue.unanswered ?? consumer.unanswered;
+  if (
+    unanswered !== undefined &&
+    (await services.registrations.find(context, queue.reference, registered)) === undefined
+  ) {
+    throw unanswered.wrap(
+      `No consumer ${formatReference(registered)} is registered for queue ${formatReference(queue.reference)}, ` +
+        `and a cluster that would tell whether these paths are links did not answer; ` +
+        `name the paths that list_queue_consumer_registrations tells`,
+    );
+  }
+  await services.registrations.remove(context, queue.reference, registered);
+}
+
+/** As `resolveReference`; when the cluster of the path does not answer, the path as it is, and why. */
+async function resolveOrTake(
+  services: QueueServices,
+  context: QueueContext,
+  path: RichPath,
+): Promise<{ readonly reference: Reference; readonly unanswered: YtError | undefined }> {
+  try {
+    const reference = await resolveReference(services, context, path, "lenient");
+    return { reference, unanswered: undefined };
+  } catch (thrown) {
+    const error = toYtError(thrown);
+    const cluster = clusterOf(path);
+    if (cluster === undefined || !isUnanswered(error)) {
+      throw error;
+    }
+    return { reference: { cluster, path: path.path }, unanswered: error };
+  }
 }
 
 export async function listQueueConsumerRegistrations(
@@ -105,21 +145,32 @@ async function requireRightToUnregister(
   parameters: { readonly queuePath: RichPath; readonly consumerPath: RichPath },
 ): Promise<void> {
   const denials: YtError[] = [];
-  for (const path of [parameters.queuePath, parameters.consumerPath]) {
-    for (const permission of ["remove", "write"]) {
-      try {
+  let unanswered: YtError | undefined;
+  const isHere = (path: RichPath): number => (isServedHere(services, clusterOf(path)) ? 0 : 1);
+  // What is here first: it answers at once, and may be enough.
+  const paths = [parameters.queuePath, parameters.consumerPath].sort((a, b) => isHere(a) - isHere(b));
+  for (const path of paths) {
+    try {
+      for (const permission of ["remove", "write"]) {
         const answer = await isAllowed(services, context, path, permission);
         if (answer.allowed) {
           return;
         }
         denials.push(answer.error);
-      } catch (thrown) {
-        if (toYtError(thrown).has("ResolveError")) {
-          return;
-        }
-        throw thrown;
       }
+    } catch (thrown) {
+      const error = toYtError(thrown);
+      if (error.has("ResolveError")) {
+        return;
+      }
+      if (!isUnanswered(error)) {
+        throw error;
+      }
+      unanswered ??= error;
     }
+  }
+  if (unanswered !== undefined) {
+    throw unanswered;
   }
   throw new YtError(
     `Unregistering a consumer needs "remove" or "write" permission on the queue or on the consumer`,
