@@ -3,6 +3,7 @@ import { toYtError } from "@qyt/base";
 import { Command } from "commander";
 import { aclCommand } from "./commands/acl.ts";
 import { checkCommand } from "./commands/check.ts";
+import { queueAgentCommand } from "./commands/queue-agent.ts";
 import { upCommand } from "./commands/up.ts";
 import { sentence } from "./up/run.ts";
 import { version } from "./version.ts";
@@ -20,7 +21,7 @@ export async function main(argv: readonly string[]): Promise<void> {
     .helpCommand(false)
     .showSuggestionAfterError()
     .addHelpText("after", help);
-  for (const command of [upCommand(), checkCommand(), aclCommand()]) {
+  for (const command of [upCommand(), queueAgentCommand(), checkCommand(), aclCommand()]) {
     program.addCommand(command.showHelpAfterError(`(qyt ${command.name()} --help shows the options)`));
   }
   try {

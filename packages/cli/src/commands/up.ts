@@ -1,9 +1,10 @@
 /** `qyt up`: starts clusters and keeps them running until it is told to stop. */
-import { systemClock, YtError } from "@qyt/base";
+import { systemClock } from "@qyt/base";
 import { createClient } from "@qyt/client";
 import { startCluster } from "@qyt/server";
 import { Command } from "commander";
 import { destination, pino } from "pino";
+import { ignoreClosedPipe, stopSignal } from "../process.ts";
 import { aliasVariable, parseAliases } from "../up/aliases.ts";
 import { logLevels, readConfig } from "../up/config.ts";
 import { defaults, planUp, type UpOptions } from "../up/plan.ts";
@@ -121,32 +122,5 @@ async function probe(url: string, connection: Connection): Promise<void> {
     await client.exists("//sys");
   } finally {
     await client.close();
-  }
-}
-
-/** One Ctrl-C may arrive twice, from the terminal and from npm, which hands it on; this long it counts as one. */
-const sameInterruptMs = 300;
-
-/** Resolves at the first SIGTERM or SIGINT. A second Ctrl-C calls `now`. */
-function stopSignal(now: () => void): Promise<void> {
-  return new Promise((resolve) => {
-    let firstMs: number | undefined;
-    const onSignal = (signal: NodeJS.Signals): void => {
-      const nowMs = systemClock.monotonic();
-      if (firstMs === undefined) {
-        firstMs = nowMs;
-        resolve();
-      } else if (signal === "SIGINT" && nowMs - firstMs > sameInterruptMs) {
-        now();
-      }
-    };
-    process.on("SIGTERM", onSignal);
-    process.on("SIGINT", onSignal);
-  });
-}
-
-function ignoreClosedPipe(error: Error): void {
-  if (!("code" in error && error.code === "EPIPE")) {
-    throw new YtError(`Cannot write: ${error.message}`, { cause: error });
   }
 }

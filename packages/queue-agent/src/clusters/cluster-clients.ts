@@ -13,6 +13,8 @@ export interface ClusterAccess {
   /** Address of the HTTP proxy; without one that of `//sys/clusters` is taken. */
   readonly proxy?: string;
   readonly token?: string;
+  /** PEM of the certificate authorities to trust for an `https` proxy. */
+  readonly ca?: string;
   /** Acts for this user, where the server allows it. */
   readonly user?: string;
 }
@@ -44,8 +46,8 @@ export function agentClient(
   clock: Clock,
   random: Random,
 ): { readonly client: YtClient; readonly transport: Transport } {
-  const { proxy, token, user } = access;
-  const transport = undiciTransport({ connectTimeoutMs });
+  const { proxy, token, user, ca } = access;
+  const transport = undiciTransport({ connectTimeoutMs, ...(ca === undefined ? {} : { ca }) });
   const client = createClient({
     proxy,
     transport,

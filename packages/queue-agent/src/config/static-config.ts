@@ -101,6 +101,7 @@ function readAccess(fields: FieldReader): ClusterAccess {
   return {
     ...optional("token", fields.optionalString("token")),
     ...optional("user", fields.optionalString("user")),
+    ...optional("ca", fields.optionalString("ca")),
   };
 }
 
