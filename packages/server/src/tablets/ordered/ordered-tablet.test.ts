@@ -224,6 +224,7 @@ test("[tables 136] data weight of chunks that were trimmed away", async () => {
   expect(tablet.statistics()).toMatchObject({ trimmedDataWeight: 29, chunkDataWeight: 5 });
   await fixture.append(tablet, ["a"]);
   expect(tablet.retainedDataWeight).toBe(7);
+  expect((await fixture.openTablet(tablet)).retainedDataWeight).toBe(7);
 });
 
 test("a selection of rows goes to the tablet in its order", async () => {

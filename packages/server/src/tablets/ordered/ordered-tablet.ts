@@ -65,8 +65,8 @@ export class OrderedTablet {
   readonly #visibleTimestamp: (() => bigint) | undefined;
   /** The change in flight that ends the tablet: nothing follows it. */
   #isEnding = false;
-  /** The sum over the chunks, for the list it was made of. */
-  #weighed: { readonly sealed: TabletState["sealed"]; readonly weight: number } = { sealed: [], weight: 0 };
+  /** Data weight that the counters have and that was never stored here: the preset of a new tablet. */
+  readonly #presetDataWeight: number;
   /** This tablet's share of the flush splay, drawn anew for each store. */
   #splayShare: number;
 
@@ -83,6 +83,9 @@ export class OrderedTablet {
     this.#visible = state;
     this.#pending = state;
     this.#splayShare = cell.random.next();
+    // Chunks that come add the same to both counters, and those that are trimmed move from one to the other.
+    const sealedWeight = state.sealed.reduce((sum, { chunk }) => sum + chunk.dataWeight, 0);
+    this.#presetDataWeight = state.dynamic.baseCumulativeWeight - state.trimmedDataWeight - sealedWeight;
   }
 
   /** Rebuilds a tablet from its small records. @throws YtError 1701 when there is none */
@@ -138,11 +141,8 @@ export class OrderedTablet {
 
   /** Data weight of the rows still stored, those in flight included: what a limit on a tablet looks at. */
   get retainedDataWeight(): number {
-    const { sealed, cumulativeDataWeight, dynamic } = this.#pending;
-    if (this.#weighed.sealed !== sealed) {
-      this.#weighed = { sealed, weight: sealed.reduce((sum, ref) => sum + ref.chunk.dataWeight, 0) };
-    }
-    return this.#weighed.weight + cumulativeDataWeight - dynamic.baseCumulativeWeight;
+    const { cumulativeDataWeight, trimmedDataWeight } = this.#pending;
+    return cumulativeDataWeight - trimmedDataWeight - this.#presetDataWeight;
   }
 
   get format(): RowFormat {

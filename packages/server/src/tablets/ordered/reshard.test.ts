@@ -40,6 +40,7 @@ test("[tables 81] joined rows follow in tablet order at consecutive indexes, als
       chunkCount: 8,
       cumulativeDataWeight: 4 * 32,
     });
+    expect(tablet.retainedDataWeight).toBe(tablet.statistics().chunkDataWeight);
     expect(collectRows(tablet.read(4, { toRow: 5 }))).toMatchObject([{ index: 4, value: "c2", weight: 21 }]);
   }
   const { firstRowIndex } = await fixture.append(kept, ["new"]);

@@ -176,6 +176,8 @@ class Run {
       flushedRowCount: flushed,
       cumulativeDataWeight: rows.at(-1)?.weight ?? 0,
     });
+    const { chunkDataWeight, dynamicDataWeight } = this.#tablet.statistics();
+    expect(this.#tablet.retainedDataWeight).toBe(chunkDataWeight + dynamicDataWeight);
   }
 
   #compareRange(from: number, count: number): void {

@@ -337,8 +337,7 @@ export class DynamicTableHandle implements DynamicTable {
   }
 
   #checkWeight(tablet: OrderedTablet, limit: number): void {
-    const { chunkDataWeight, dynamicDataWeight } = tablet.statistics();
-    const weight = chunkDataWeight + dynamicDataWeight;
+    const weight = tablet.retainedDataWeight;
     if (weight >= limit) {
       throw new YtError(
         `Data weight of tablet ${tablet.tabletId} of table ${this.path} is ${weight}, which is not below the limit "max_ordered_tablet_data_weight" of ${limit}`,
