@@ -3,6 +3,7 @@ import { mapOf, type YsonMap, type YsonValue } from "@qyt/base";
 import { fromYson, toYson } from "@qyt/yson";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { failureOf, startOne, type TestCluster } from "../queue-api/fixture.ts";
+import { TestCluster as RestartableCluster, sortedSchema } from "../tables/test-cluster.ts";
 
 const column = { name: "data", type: "string" };
 const key = { name: "key", type: "string", sort_order: "ascending" };
@@ -194,4 +195,18 @@ it("mounting and writing leave the revision alone", async () => {
   await cluster.root.insertRows("//tmp/d/q", [{ data: "a" }]);
   await cluster.root.execute("freeze_table", { path: "//tmp/d/q" });
   expect(await cluster.root.get("//sys/@queue_agent_object_revisions")).toEqual(before);
+});
+
+it("is the same after a restart", async () => {
+  const first = await RestartableCluster.start();
+  await first.createQueue("//tmp/q");
+  await first.createSorted("//tmp/c", sortedSchema, `${flag}=%true`);
+  const before = await first.get("//sys/@queue_agent_object_revisions");
+  expect(before).toEqual({
+    queues: { "//tmp/q": expect.anything() },
+    consumers: { "//tmp/c": expect.anything() },
+  });
+  const second = await first.restart();
+  expect(await second.get("//sys/@queue_agent_object_revisions")).toEqual(before);
+  await second.stop();
 });

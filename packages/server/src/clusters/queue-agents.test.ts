@@ -14,6 +14,8 @@ let clock: FakeClock;
 /** By "host:port". */
 let behaviours: Map<string, Behaviour>;
 let asked: string[];
+/** How often the agents of the own cluster were looked for. */
+let listings: number;
 let agents: QueueAgents;
 
 const present = [mapOf({ state: "acquired", mode: "shared", attribute_key: "presence" })];
@@ -62,10 +64,17 @@ beforeEach(() => {
   clock = new FakeClock();
   behaviours = new Map();
   asked = [];
+  listings = 0;
   agents = new QueueAgents({
     clusters: new ClusterDirectory({ localName: "primary", lookup: () => undefined, clock }),
     orchids: new OrchidClient({ clock, transport }),
-    own: { get: async () => mapOf({}), list: async () => instances() },
+    own: {
+      get: async () => mapOf({}),
+      list: async () => {
+        listings += 1;
+        return instances();
+      },
+    },
     clock,
     random: seededRandom(7),
   });
@@ -148,4 +157,13 @@ it("an instance whose name is no address is no way to send requests anywhere", a
   const { error } = await outcome();
   expect(error?.innerErrors[0]?.message).toContain('expected "host:port"');
   expect(asked).toEqual([]);
+});
+
+it("many who ask at the same moment look for the agents once", async () => {
+  behaviours.set("a:1", "answers");
+  const answers = await Promise.all(Array.from({ length: 100 }, ask));
+  expect(answers).toEqual(new Array(100).fill(5n));
+  expect(listings).toBe(1);
+  await ask();
+  expect(listings).toBe(2);
 });

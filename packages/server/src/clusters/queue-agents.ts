@@ -64,9 +64,17 @@ const maxAttempts = 4;
 /** Agents of one cluster by stage. */
 type Stages = ReadonlyMap<string, readonly string[]>;
 
+interface OwnAgents {
+  readonly stages: Stages;
+  /** `//sys/clusters`. */
+  readonly entries: YsonMap;
+}
+
 export class QueueAgents {
   readonly #options: QueueAgentsOptions;
   readonly #others = new Map<string, { readonly at: number; readonly stages: Promise<Stages> }>();
+  /** Shared by those who ask at the same moment, as a listing with the statuses of many queues does. */
+  #own: Promise<OwnAgents> | undefined;
   readonly #silentUntil = new Map<string, number>();
 
   constructor(options: QueueAgentsOptions) {
@@ -130,11 +138,12 @@ export class QueueAgents {
 
   /** @throws YtError `Queue agent stage "testing" is not found` */
   async #agentsOf(stage: string): Promise<readonly string[]> {
-    const { own, clusters } = this.#options;
-    const known = bare(await own.get("//sys/clusters"));
-    const entries: YsonMap = isMap(known) ? known : new Map();
-    const { localName } = clusters;
-    const mine = (await stagesOf(own, entries.get(localName))).get(stage) ?? [];
+    const { localName } = this.#options.clusters;
+    this.#own ??= this.#readOwn().finally(() => {
+      this.#own = undefined;
+    });
+    const { stages, entries } = await this.#own;
+    const mine = stages.get(stage) ?? [];
     if (mine.length > 0) {
       return mine;
     }
@@ -157,6 +166,13 @@ export class QueueAgents {
         'Start one ("qyt up" does, unless told --no-queue-agent; "qyt queue-agent --config FILE" runs one alone), or set @queue_agent_stage of the object to the stage of a running one',
       { attributes: { stage, cluster: localName }, inner: unreachable },
     );
+  }
+
+  async #readOwn(): Promise<OwnAgents> {
+    const { own, clusters } = this.#options;
+    const known = bare(await own.get("//sys/clusters"));
+    const entries: YsonMap = isMap(known) ? known : new Map();
+    return { entries, stages: await stagesOf(own, entries.get(clusters.localName)) };
   }
 
   #stagesOfOther(cluster: string, entry: YsonValue): Promise<Stages> {
