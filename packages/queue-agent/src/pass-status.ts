@@ -78,4 +78,5 @@ export class PassStatus {
   }
 }
 
-const noError = mapOf({ code: 0n, message: "" });
+/** How the Orchid says that a pass ended well. */
+export const noError: YsonMap = mapOf({ code: 0n, message: "" });

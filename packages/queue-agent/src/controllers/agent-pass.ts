@@ -11,6 +11,7 @@ import type { AlertManager, ManagedAlertCollector } from "../alerts/alert-manage
 import type { AgentContext } from "../context.ts";
 import { ExportManager } from "../exports/export-manager.ts";
 import type { ConsumerRow, DynamicState, QueueRow, RegistrationRow } from "../objects/state-rows.ts";
+import { noError } from "../pass-status.ts";
 import { PeriodicExecutor } from "../periodic.ts";
 import { AgentReads } from "../reads/agent-reads.ts";
 import { ErrorOrigin } from "../snapshots/error-origin.ts";
@@ -108,7 +109,7 @@ export class AgentPass {
     return mapOf({
       pass_instant: instantFromMs(this.#passInstantMs),
       pass_index: BigInt(this.#passIndex),
-      pass_error: error === null ? null : errorToYson(error),
+      pass_error: error === null ? noError : errorToYson(error),
     });
   }
 
