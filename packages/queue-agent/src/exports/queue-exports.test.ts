@@ -1,0 +1,551 @@
+/** Exports of a queue on a cluster in memory: what is made when, by both implementations. */
+import { YtError } from "@qyt/base";
+import { describe, expect, test } from "vitest";
+import { ExportAgent, ExportWorld, exportDirectory } from "../testing/export-world.ts";
+import { queueRow } from "../testing/snapshots.ts";
+
+const both = ["old", "new"] as const;
+
+describe.each(both)("both implementations: %s", (implementation) => {
+  test("[queue-agent 90] flushed rows only, one table per period that has some; foreign locks do not matter", async () => {
+    const world = new ExportWorld({ implementation });
+    world.cluster.lockDirectory(exportDirectory, null);
+    await world.toMiddle();
+    world.queue.pushFlushed(0, 3);
+    world.queue.push(0, 2);
+    await world.run(25);
+    expect(world.tables()).toEqual({ "0-10": 3 });
+    world.queue.flush(0);
+    await world.run(10);
+    expect(Object.values(world.tables())).toEqual([3, 2]);
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual(["0:0", "0:1", "0:2", "0:3", "0:4"]);
+    expect(world.agent.alerts()).toEqual([]);
+  });
+
+  test("[queue-agent 91] no table before the boundary", async () => {
+    const world = new ExportWorld({ implementation });
+    world.configs = { default: { exportPeriodSeconds: 15 } };
+    await world.run(15);
+    await world.toMiddle();
+    world.queue.pushFlushed(0, 1);
+    await world.run(14);
+    expect(world.tables()).toEqual({});
+    await world.run(2);
+    expect(world.tables()).toEqual({ "15-15": 1 });
+  });
+
+  test("[queue-agent 92] rows are ordered by partition, whichever was flushed first", async () => {
+    const world = new ExportWorld({ implementation, tablets: 3 });
+    for (const tablet of [2, 1, 0]) {
+      world.queue.pushFlushed(tablet, 2);
+    }
+    await world.run(12);
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual(["0:0", "0:1", "1:0", "1:1", "2:0", "2:1"]);
+  });
+
+  test("[queue-agent 94] several exports have all the data each; a removed one alone stops", async () => {
+    const world = new ExportWorld({ implementation });
+    world.cluster.createDirectory("//tmp/other", world.queue.id);
+    const other = { exportDirectory: "//tmp/other", exportPeriodSeconds: 5 };
+    world.configs = { default: {}, other };
+    world.queue.pushFlushed(0, 1);
+    await world.run(12);
+    expect(world.cluster.exportedRows("//tmp/other")).toEqual(["0:0"]);
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual(["0:0"]);
+    world.configs = { other };
+    world.queue.pushFlushed(0, 1);
+    await world.run(20);
+    expect(world.cluster.exportedRows("//tmp/other")).toEqual(["0:0", "0:1"]);
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual(["0:0"]);
+  });
+
+  test("[queue-agent 97] a directory for another queue: no table, one alert that names the ids and the export", async () => {
+    const world = new ExportWorld({ implementation });
+    world.cluster.createDirectory(exportDirectory, "9-9-9-9");
+    world.queue.pushFlushed(0, 1);
+    await world.run(12);
+    expect(world.tables()).toEqual({});
+    const [alert, ...others] = world.agent.alerts();
+    expect(others).toEqual([]);
+    expect(alert?.kind.category).toBe("queue_agent_queue_controller_static_export_failed");
+    expect(Object.fromEntries(alert?.tags ?? [])).toEqual({ export_name: "default" });
+    const text = [alert?.error, ...(alert?.error.innerErrors ?? [])].map((error) => error?.message).join();
+    expect(text).toMatch(/configured id 9-9-9-9 does not match queue id/);
+  });
+
+  test("[queue-agent 99] names with the lower bound lie before their rows", async () => {
+    const world = new ExportWorld({ implementation });
+    await world.run(12);
+    world.queue.pushFlushed(0, 1);
+    await world.run(10);
+    expect(world.tables()).toEqual({ "10-10": 1 });
+  });
+
+  test("[queue-agent 100] export_ttl: the table goes after it", async () => {
+    const world = new ExportWorld({ implementation });
+    world.configs = { default: { exportTtlMs: 3_000 } };
+    world.queue.pushFlushed(0, 1);
+    await world.run(10);
+    await world.toMiddle();
+    expect(world.tables()).toEqual({ "0-10": 1 });
+    const [name = ""] = world.cluster.tableNames(exportDirectory);
+    const { attributes } = world.cluster.table(`${exportDirectory}/${name}`);
+    expect(attributes.get("expiration_timeout")).toBe(3_000n);
+    expect(attributes.get("expiration_time")).toMatch(/^2025-01-23T14:00:1[34]\.\d{6}Z$/);
+    await world.run(4);
+    expect(world.tables()).toEqual({});
+  });
+
+  test("[queue-agent 105] a foreign lock on the directory is an alert; when it goes, the export is made up for", async () => {
+    const world = new ExportWorld({ implementation });
+    const unlock = world.cluster.lockDirectory(exportDirectory, "queue_static_exporter");
+    world.queue.pushFlushed(0, 2);
+    await world.run(15);
+    world.queue.pushFlushed(0, 3);
+    await world.run(10);
+    expect(world.tables()).toEqual({});
+    const errors = world.agent.alerts().map(({ error }) => [error, ...error.innerErrors].at(-1)?.message);
+    expect(errors).toEqual([
+      expect.stringContaining('Cannot take lock for attribute "queue_static_exporter" of node'),
+    ]);
+    unlock();
+    await world.run(12);
+    expect(world.cluster.exportedRows(exportDirectory)).toHaveLength(5);
+    expect(Object.values(world.tables())).toEqual(implementation === "old" ? [5] : [2, 3]);
+    expect(world.agent.alerts()).toEqual([]);
+  });
+
+  test("[queue-agent 86] a banned queue exports nothing, and makes up for it afterwards", async () => {
+    const world = new ExportWorld({ implementation });
+    world.agent.exports.disable(new YtError("Exports are disabled, since this queue is banned"));
+    world.queue.pushFlushed(0, 1);
+    await world.run(25, []);
+    expect(world.tables()).toEqual({});
+    expect(world.agent.status()).toMatchObject({
+      error: { inner_errors: [{ message: "Exports are disabled, since this queue is banned" }] },
+    });
+    expect(world.agent.exports.progress().kind).toBe("error");
+    await world.run(12);
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual(["0:0"]);
+    world.agent.exports.disable(new YtError("Exports are disabled, since this queue is banned"));
+    world.queue.pushFlushed(0, 1);
+    await world.run(25, []);
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual(["0:0"]);
+  });
+
+  test("a name that is taken is an alert that names pattern and table, and no row is lost", async () => {
+    const world = new ExportWorld({ implementation });
+    world.configs = { default: { outputTableNamePattern: "daily-%Y-%m-%d" } };
+    world.queue.pushFlushed(0, 1);
+    await world.run(12);
+    world.queue.pushFlushed(0, 2);
+    await world.run(10);
+    const texts = world.agent.alerts().map(({ error }) => JSON.stringify(errorTree(error)));
+    expect(texts).toEqual([
+      expect.stringContaining(`Table ${exportDirectory}/daily-2025-01-23 already exists`),
+    ]);
+    expect(texts[0]).toContain("daily-%Y-%m-%d");
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual(["0:0"]);
+    world.configs = { default: { outputTableNamePattern: "%UNIX_TS" } };
+    await world.run(12);
+    expect(world.cluster.exportedRows(exportDirectory).sort()).toEqual(["0:0", "0:1", "0:2"]);
+    expect(world.agent.alerts()).toEqual([]);
+  });
+
+  test("brakes: a full directory pauses the export with an alert, and keeps the rows", async () => {
+    const world = new ExportWorld({ implementation });
+    world.configs = { default: { maxTableCount: 1 } };
+    world.queue.pushFlushed(0, 1);
+    await world.run(12);
+    world.queue.pushFlushed(0, 2);
+    await world.run(20);
+    expect(world.tables()).toEqual({ "0-10": 1 });
+    const texts = world.agent.alerts().map(({ error }) => JSON.stringify(errorTree(error)));
+    expect(texts).toEqual([expect.stringContaining("Export is paused")]);
+    expect(world.agent.exports.progress()).toEqual({ kind: "rows", rowCounts: new Map([[0, 1n]]) });
+    expect(world.agent.status()).toMatchObject({
+      state: { default: { paused: true, pending_table_count: 1n, pending_row_count: 2n } },
+    });
+    const [name = ""] = world.cluster.tableNames(exportDirectory);
+    world.cluster.tables.delete(`${exportDirectory}/${name}`);
+    await world.run(12);
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual(["0:1", "0:2"]);
+    expect(world.agent.alerts()).toEqual([]);
+    // 10 bytes a row in this cluster.
+    world.configs = { default: { maxDataWeight: 20n } };
+    world.queue.pushFlushed(0, 1);
+    await world.run(20);
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual(["0:1", "0:2"]);
+    expect(world.agent.alerts()).toHaveLength(1);
+  });
+
+  test("rows trimmed behind the export do not disturb it", async () => {
+    const world = new ExportWorld({ implementation });
+    world.queue.pushFlushed(0, 2);
+    await world.run(12);
+    world.queue.tablet(0).chunks = [];
+    world.queue.pushFlushed(0, 3);
+    await world.run(10);
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual(["0:0", "0:1", "0:2", "0:3", "0:4"]);
+  });
+
+  test("what a stopped agent began is undone, and the next agent goes on from the stored progress", async () => {
+    const world = new ExportWorld({ implementation });
+    world.queue.pushFlushed(0, 1);
+    await world.run(12);
+    await world.agent.exports.stop();
+    const next = new ExportAgent(world);
+    next.context.configureExporter({ implementation });
+    world.queue.pushFlushed(0, 1);
+    await world.run(2, [next]);
+    // Known before the first task, so that trimming need not wait for it.
+    expect(next.exports.progress()).toEqual({ kind: "rows", rowCounts: new Map([[0, 1n]]) });
+    await world.run(20, [next]);
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual(["0:0", "0:1"]);
+  });
+
+  test("exports that are switched off stay listed, hold trimming, and go on when switched on", async () => {
+    const world = new ExportWorld({ implementation });
+    world.agent.context.configureExporter({ enable: false });
+    world.queue.pushFlushed(0, 1);
+    await world.run(25);
+    expect(world.tables()).toEqual({});
+    expect(world.agent.exports.progress()).toEqual({ kind: "rows", rowCounts: new Map() });
+    world.agent.context.configureExporter({ enable: true });
+    await world.run(12);
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual(["0:0"]);
+  });
+});
+
+function errorTree(error: YtError): unknown {
+  return { message: error.message, inner: error.innerErrors.map(errorTree) };
+}
+
+describe("old implementation", () => {
+  test("[queue-agent 95] a later export has all earlier rows in its first table", async () => {
+    const world = new ExportWorld();
+    for (let portion = 0; portion < 3; portion++) {
+      world.queue.pushFlushed(0, 1);
+      await world.run(10);
+    }
+    world.cluster.createDirectory("//tmp/late", world.queue.id);
+    world.configs = { default: {}, late: { exportDirectory: "//tmp/late" } };
+    await world.run(12);
+    expect(Object.values(world.tables("//tmp/late"))).toEqual([3]);
+  });
+
+  test("[queue-agent 103] without new rows only the successful iteration moves on", async () => {
+    const world = new ExportWorld();
+    world.queue.pushFlushed(0, 1);
+    await world.run(12);
+    const first = world.storedProgress();
+    await world.run(10);
+    const second = world.storedProgress();
+    const [success, fragment] = [
+      "last_successful_export_iteration_instant",
+      "last_exported_fragment_iteration_instant",
+    ];
+    expect(second[success] ?? "").not.toBe(first[success]);
+    expect(second[fragment] ?? "").toBe(first[fragment]);
+    expect(Object.keys(world.tables())).toHaveLength(1);
+  });
+});
+
+describe("new implementation", () => {
+  const implementation = "new";
+
+  test("[queue-agent 96] [queue-agent 106] a later export has a table for each earlier portion", async () => {
+    const world = new ExportWorld({ implementation });
+    world.configs = {};
+    for (let portion = 0; portion < 3; portion++) {
+      world.queue.pushFlushed(0, portion + 1);
+      await world.run(10);
+    }
+    world.configs = { default: {} };
+    await world.run(5);
+    expect(world.tables()).toEqual({ "0-10": 1, "10-10": 2, "20-10": 3 });
+  });
+
+  test("[queue-agent 101] rows older than the ttl: their table is gone at once, the progress has them", async () => {
+    const world = new ExportWorld({ implementation });
+    world.configs = {};
+    world.queue.pushFlushed(0, 1);
+    await world.run(60);
+    world.queue.pushFlushed(0, 2);
+    await world.run(9);
+    world.configs = { default: { exportTtlMs: 15_000 } };
+    await world.run(4);
+    expect(world.tables()).toEqual({ "60-10": 2 });
+    expect(world.storedProgress()["tablets"]).toMatchObject({ "0": { row_count: 3n } });
+  });
+
+  test("[queue-agent 102] without new rows both instants move on, and are the same", async () => {
+    const world = new ExportWorld({ implementation });
+    world.configs = { default: { exportPeriodSeconds: 2 } };
+    await world.run(10);
+    const first = world.storedProgress();
+    await world.run(4);
+    const second = world.storedProgress();
+    expect(second["last_export_task_instant"]).not.toBe(first["last_export_task_instant"]);
+    expect(second["last_export_task_instant"]).toBe(second["last_successful_export_task_instant"]);
+    expect(world.tables()).toEqual({});
+  });
+
+  test("[queue-agent 107] rows flushed after their boundary go into the next table", async () => {
+    const world = new ExportWorld({ implementation, tablets: 2 });
+    world.queue.push(0, 1);
+    world.queue.pushFlushed(1, 2);
+    await world.run(12);
+    expect(world.tables()).toEqual({ "0-10": 2 });
+    world.queue.flush(0);
+    await world.run(10);
+    expect(world.tables()).toEqual({ "0-10": 2, "10-10": 1 });
+  });
+
+  test("[queue-agent 108] names that are taken: what could be made is kept, the rest follows", async () => {
+    const world = new ExportWorld({ implementation });
+    world.agent.context.configureExporter({
+      retryBackoff: { minBackoffMs: 1_000, maxBackoffMs: 1_000, multiplier: 1, jitter: 0 },
+    });
+    world.configs = {};
+    const start = world.clock.now() / 1_000;
+    for (const portion of [0, 1, 2]) {
+      world.queue.pushFlushed(0, 1);
+      world.cluster.tables.set(`${exportDirectory}/${start + portion * 10}-10`, {
+        attributes: new Map(),
+        chunks: [],
+        createdMs: 0,
+      });
+      await world.run(10);
+    }
+    world.configs = { default: {} };
+    const remove = (portion: number) =>
+      world.cluster.tables.delete(`${exportDirectory}/${start + portion * 10}-10`);
+    await world.run(3);
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual([]);
+    expect(JSON.stringify(world.agent.alerts().map(({ error }) => errorTree(error)))).toMatch(
+      /Queue export task part failed.*already exists/,
+    );
+    remove(0);
+    await world.run(2);
+    expect(world.tables()).toMatchObject({ "0-10": 1, "10-10": 0, "20-10": 0 });
+    const progress = world.storedProgress();
+    expect(progress["last_successful_export_task_instant"]).toBe("1970-01-01T00:00:00.000000Z");
+    expect(progress["last_export_task_instant"]).not.toBe("1970-01-01T00:00:00.000000Z");
+    // The user takes the first table away: it has been exported and does not come back.
+    remove(0);
+    remove(1);
+    remove(2);
+    await world.run(2);
+    expect(world.tables()).toEqual({ "10-10": 1, "20-10": 1 });
+    expect(world.agent.alerts()).toEqual([]);
+  });
+
+  test("[queue-agent 109] switched at run time, the export goes on from the stored progress", async () => {
+    const world = new ExportWorld();
+    for (const now of ["old", "new", "old", "new"] as const) {
+      world.agent.context.configureExporter({ implementation: now });
+      world.queue.pushFlushed(0, 1);
+      await world.run(12);
+      expect(JSON.stringify(typeOf(world.agent))).toContain(now);
+    }
+    await world.run(12);
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual(["0:0", "0:1", "0:2", "0:3"]);
+    expect(Object.values(world.tables())).toEqual([1, 1, 1, 1]);
+  });
+
+  test("[queue-agent 110] [queue-agent 111] failures are counted until one task is well", async () => {
+    const world = new ExportWorld({ implementation });
+    world.configs = { default: { exportDirectory: "//tmp/absent" } };
+    world.agent.context.configureExporter({
+      retryBackoff: { minBackoffMs: 15_000, maxBackoffMs: 15_000, multiplier: 1, jitter: 0 },
+    });
+    await world.run(7);
+    expect(world.agent.orchid("default")["retry_index"]).toBe(1n);
+    await world.run(20);
+    expect(world.agent.orchid("default")["retry_index"]).toBe(2n);
+    world.cluster.createDirectory("//tmp/absent", world.queue.id);
+    await world.run(20);
+    expect(world.agent.orchid("default")["retry_index"]).toBe(0n);
+  });
+
+  test("[queue-agent 112] pauses between failures grow up to the maximum", async () => {
+    const world = new ExportWorld({ implementation });
+    world.configs = { default: { exportDirectory: "//tmp/absent" } };
+    world.agent.context.configureExporter({
+      retryBackoff: { minBackoffMs: 3_000, maxBackoffMs: 12_000, multiplier: 2, jitter: 0 },
+    });
+    const starts: number[] = [];
+    let known = 0n;
+    for (let tenth = 0; tenth < 500; tenth++) {
+      world.agent.pass(world);
+      await world.clock.advance(100);
+      const index = world.agent.orchid("default")["export_task_invocation_index"];
+      if (typeof index === "bigint" && index !== known) {
+        known = index;
+        starts.push(Math.round(world.seconds));
+      }
+    }
+    const pauses = starts.slice(1).map((start, index) => start - (starts[index] ?? 0));
+    expect(pauses.slice(0, 4)).toEqual([3, 6, 12, 12]);
+  });
+
+  test("[queue-agent 113] a task makes so many tables at most, the next one goes on at once", async () => {
+    const world = new ExportWorld({ implementation });
+    world.configs = {};
+    for (let portion = 0; portion < 4; portion++) {
+      world.queue.pushFlushed(0, 1);
+      await world.run(10);
+    }
+    world.agent.context.configureExporter({ maxExportedTableCountPerTask: 3, passPeriodMs: 2_000 });
+    world.configs = { default: {} };
+    await world.run(1);
+    expect(Object.keys(world.tables())).toHaveLength(3);
+    await world.run(2);
+    expect(Object.keys(world.tables())).toHaveLength(4);
+    expect(world.agent.orchid("default")["export_task_invocation_index"]).toBe(2n);
+  });
+
+  test("a wrong row count in the progress fails the export, unless the check is off", async () => {
+    const world = new ExportWorld({ implementation });
+    world.queue.pushFlushed(0, 2);
+    await world.run(12);
+    const path = `${exportDirectory}/@queue_static_export_progress`;
+    const chunk = world.queue.tablet(0).chunks[0]?.id ?? "";
+    world.cluster.attributes.set(
+      path,
+      new Map([
+        [
+          "tablets",
+          new Map([
+            [
+              "0",
+              new Map<string, string | bigint>([
+                ["last_chunk", chunk],
+                ["row_count", 1n],
+              ]),
+            ],
+          ]),
+        ],
+      ]),
+    );
+    world.queue.pushFlushed(0, 1);
+    await world.run(12);
+    expect(JSON.stringify(world.agent.alerts().map(({ error }) => errorTree(error)))).toContain(
+      "Mismatch between last chunk from tablet progress and row count from progress",
+    );
+    world.agent.context.configureExporter({ enableRowCountCheck: false });
+    await world.run(60);
+    expect(world.cluster.exportedRows(exportDirectory)).toEqual(["0:0", "0:1", "0:2"]);
+  });
+
+  function typeOf(agent: ExportAgent): unknown {
+    const orchid = agent.exports.orchid();
+    return orchid instanceof Map ? [...orchid.values()].map((one) => [...one.attributes.values()]) : [];
+  }
+});
+
+describe("the set of exports", () => {
+  test("without exports the status is exactly {progress={}}, and trimming need not wait", async () => {
+    const world = new ExportWorld();
+    world.configs = {};
+    await world.run(2);
+    expect(world.agent.status()).toEqual({ progress: {} });
+    expect(world.agent.exports.progress()).toEqual({ kind: "none" });
+  });
+
+  test("[queue-agent 120] [queue-agent 121] two exports with one directory: all stop, one alert", async () => {
+    const world = new ExportWorld();
+    world.configs = { left: {}, right: {} };
+    world.queue.pushFlushed(0, 1);
+    await world.run(12);
+    expect(world.tables()).toEqual({});
+    expect(world.agent.alerts().map(({ kind, error }) => [kind.category, errorTree(error)])).toEqual([
+      [
+        "queue_agent_queue_controller_static_export_misconfiguration",
+        {
+          message: "Static export config check failed",
+          inner: [
+            {
+              message: expect.stringContaining(`Duplicate directory in config (Value: ${exportDirectory})`),
+              inner: [],
+            },
+          ],
+        },
+      ],
+    ]);
+    expect(world.agent.status()).toMatchObject({ error: { message: "Incorrect queue exports" } });
+    world.configs = { left: {} };
+    await world.run(12);
+    expect(world.agent.alerts()).toEqual([]);
+    expect(world.tables()).toEqual({ "10-10": 1 });
+  });
+
+  test("on the control object of a replicated queue exports are refused", () => {
+    const world = new ExportWorld();
+    const row = { ...queueRow({ exports: new Map() }), objectType: "replicated_table" };
+    const configured = queueRow({ exports: new Map([["default", { ...defaults }]]) });
+    world.agent.exports.update({ ...configured, objectType: row.objectType });
+    expect(world.agent.alerts().map(({ error }) => error.message)).toEqual([
+      expect.stringMatching(/^Attribute "static_export_config" can only be set on replicas, not /),
+    ]);
+  });
+
+  test("a period below the flush period is a warning with both figures and the attribute to set", async () => {
+    const world = new ExportWorld();
+    await world.run(12);
+    expect(world.agent.status()).toMatchObject({
+      state: {
+        default: {
+          warnings: [
+            expect.stringMatching(
+              /every 900000 ms, and "export_period" is 10000 ms: set "dynamic_store_auto_flush_period" of the queue to at most 10000/,
+            ),
+          ],
+          next_run_time: "2025-01-23T14:00:20.010000Z",
+          last_success_time: expect.stringMatching(/^2025-01-23T14:00:10/),
+          pending_table_count: 0n,
+        },
+      },
+    });
+    world.queue.attributes = new Map([["dynamic_store_auto_flush_period", 5_000n]]);
+    await world.run(10);
+    expect(world.agent.status()).toMatchObject({ state: { default: { warnings: [] } } });
+  });
+
+  test("[queue-agent 114] tasks of all exports of an instance share one limit", async () => {
+    for (const limit of [5, 20]) {
+      const world = new ExportWorld({ implementation: "new" });
+      world.agent.context.setExportRateLimit(limit);
+      world.agent.context.configureExporter({ maxExportedTableCountPerTask: 1 });
+      const configs: Record<string, { exportDirectory: string }> = {};
+      world.configs = {};
+      for (let portion = 0; portion < 5; portion++) {
+        world.queue.pushFlushed(0, 1);
+        await world.run(10);
+      }
+      for (let index = 0; index < 20; index++) {
+        configs[`export-${index}`] = { exportDirectory: `//tmp/many/${index}` };
+        world.cluster.createDirectory(`//tmp/many/${index}`, world.queue.id);
+      }
+      world.configs = configs;
+      const startSeconds = world.seconds;
+      for (let second = 0; second < 60 && world.cluster.tables.size < 100; second++) {
+        await world.run(1);
+      }
+      const expected = 100 / limit;
+      expect(world.seconds - startSeconds).toBeGreaterThanOrEqual(expected * 0.5);
+      expect(world.seconds - startSeconds).toBeLessThanOrEqual(expected * 1.5);
+    }
+  });
+
+  const defaults = {
+    exportDirectory,
+    exportPeriodSeconds: 10,
+    exportTtlMs: 0,
+    outputTableNamePattern: "%UNIX_TS",
+    useUpperBoundForTableNames: false,
+    maxTableCount: null,
+    maxDataWeight: null,
+  };
+});
