@@ -2,12 +2,20 @@
  * A world for tests of the queue agent: clusters in this process behind real sockets, helpers that make
  * queues, consumers and registrations, and agents with fast periods.
  */
-import { type Clock, seededRandom, systemClock, type YsonMap, type YsonValue } from "@qyt/base";
+import {
+  type Clock,
+  seededRandom,
+  systemClock,
+  toYtError,
+  type YsonMap,
+  type YsonValue,
+  YtError,
+} from "@qyt/base";
 import { createClient, type YtClient } from "@qyt/client";
 import { parseStaticConfig, type QueueAgent, startQueueAgent } from "@qyt/queue-agent";
 import { type Cluster, MemoryStore, startCluster } from "@qyt/server";
 import { ForgetfulStore, freePort } from "@qyt/testing";
-import { escapeYPathLiteral, parseYson, writeYson } from "@qyt/yson";
+import { errorFromYson, escapeYPathLiteral, parseYson, writeYson } from "@qyt/yson";
 import { pino } from "pino";
 import { ClusterClients } from "../../packages/queue-agent/src/clusters/cluster-clients.ts";
 import {
@@ -198,6 +206,21 @@ export class AgentWorld {
     return this.get(`//sys/queue_agents/instances/${escapeYPathLiteral(agent.agentId)}/orchid${path}`);
   }
 
+  /** An error that a part of the Orchid shows. */
+  async orchidError(agent: { readonly agentId: string }, path: string): Promise<YtError> {
+    return errorFromYson(await this.orchid(agent, path));
+  }
+
+  async mount(path: string, cluster: string = this.stateCluster): Promise<void> {
+    await this.client(cluster).mountTable(path);
+    await this.waitUntil(async () => (await this.get(`${path}/@tablet_state`, cluster)) === "mounted");
+  }
+
+  async unmount(path: string, cluster: string = this.stateCluster): Promise<void> {
+    await this.client(cluster).unmountTable(path);
+    await this.waitUntil(async () => (await this.get(`${path}/@tablet_state`, cluster)) === "unmounted");
+  }
+
   async createQueue(queue: ObjectReference, options: QueueOptions = {}): Promise<string> {
     const client = this.client(queue.cluster);
     const attributes: YsonMap = new Map<string, YsonValue>([
@@ -253,11 +276,8 @@ export class AgentWorld {
 
   /** Unmounts and mounts, which makes chunks of what was written. */
   async flush(queue: ObjectReference): Promise<void> {
-    const client = this.client(queue.cluster);
-    await client.unmountTable(queue.path);
-    await this.waitUntil(async () => (await client.get(`${queue.path}/@tablet_state`)) === "unmounted");
-    await client.mountTable(queue.path);
-    await this.waitUntil(async () => (await client.get(`${queue.path}/@tablet_state`)) === "mounted");
+    await this.unmount(queue.path, queue.cluster);
+    await this.mount(queue.path, queue.cluster);
   }
 
   /** Sets a node or an attribute to a value given in text YSON, on the cluster of the state by default. */
@@ -296,6 +316,18 @@ export async function eventually<T>(check: () => T | Promise<T>, limitMs = 15_00
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+}
+
+/** The error with which the promise is rejected. @throws Error when it is not */
+export async function failureOf(promise: Promise<unknown>): Promise<YtError> {
+  const outcome = await promise.then(
+    (value) => ({ value }),
+    (thrown: unknown) => toYtError(thrown),
+  );
+  if (outcome instanceof YtError) {
+    return outcome;
+  }
+  throw new Error("A failure was expected");
 }
 
 export function reference(text: string): ObjectReference {

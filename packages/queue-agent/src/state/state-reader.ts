@@ -4,7 +4,8 @@
  *
  * Specified in: yt/yt/server/queue_agent/queue_agent.cpp (reading of dynamic state in a pass).
  */
-import { isList, isMap, toYtError, turn, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { bare, isList, isMap, toYtError, turn, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import type { CommandOptions, YtClient } from "@qyt/client";
 import { type BatchRead, executeReads, outputField } from "../clusters/batch.ts";
 import type { AgentClusters } from "../context.ts";
 import { referenceToString } from "../objects/reference.ts";
@@ -190,11 +191,20 @@ export class StateReader {
     const query = `${columnsOf(name)
       .map((column) => `[${column}]`)
       .join(", ")} from [${path}]`;
-    const rows = await selectYson(
-      this.#clusters.client(cluster),
-      query,
-      signal === undefined ? {} : { signal },
-    );
+    const client = this.#clusters.client(cluster);
+    const options = signal === undefined ? {} : { signal };
+    let rows: YsonMap[];
+    try {
+      rows = await selectYson(client, query, options);
+    } catch (thrown) {
+      const missing = await missingColumn(client, name, path, options);
+      throw missing === undefined
+        ? thrown
+        : new YtError(`No such column "${missing}"`, {
+            code: "ColumnNotFound",
+            inner: [toYtError(thrown)],
+          });
+    }
     switch (name) {
       case "queues":
         return { queues: await byReference(rows, decodeQueueRow) };
@@ -206,6 +216,27 @@ export class StateReader {
         return { queue_agent_object_mapping: decodeMapping(rows) };
     }
   }
+}
+
+/** A column that the table lacks: a reason why it cannot be read. `undefined`: none, or it cannot be told. */
+async function missingColumn(
+  client: YtClient,
+  name: PassTable,
+  path: string,
+  options: CommandOptions,
+): Promise<string | undefined> {
+  const schema = await client.get(`${path}/@schema`, options).catch(() => null);
+  const columns = bare(schema);
+  if (!isList(columns)) {
+    return undefined;
+  }
+  const present = new Set(
+    columns.map((column) => {
+      const plain = bare(column);
+      return isMap(plain) ? textOf(plain.get("name")) : null;
+    }),
+  );
+  return columnsOf(name).find((column) => !present.has(column));
 }
 
 /** Rows decoded before others have their turn. */
