@@ -5,18 +5,12 @@
  * Specified in: yt/yt/server/queue_agent/consumer_controller.cpp (TConsumerSnapshotBuildSession).
  */
 import { toYtError, YtError } from "@qyt/base";
-import { timestampFromMs } from "@qyt/schema";
 import { type ObjectReference, referenceToString } from "../objects/reference.ts";
 import type { ConsumerRow, RegistrationRow } from "../objects/state-rows.ts";
 import type { AgentReads } from "../reads/agent-reads.ts";
+import { areSettled, consumerPartitions } from "./consumer-partitions.ts";
 import { type ConsumerTableKind, consumerTableKind } from "./consumer-schema.ts";
-import {
-  type ConsumerPartitionSnapshot,
-  type ConsumerSnapshot,
-  type ReadRates,
-  type SubConsumerSnapshot,
-  subConsumerKey,
-} from "./consumer-snapshot.ts";
+import { type ConsumerSnapshot, type SubConsumerSnapshot, subConsumerKey } from "./consumer-snapshot.ts";
 import type { ErrorOrigin } from "./error-origin.ts";
 import { instantFromMs } from "./instants.ts";
 import { NextRows } from "./next-rows.ts";
@@ -28,7 +22,6 @@ import {
   offsetsError,
 } from "./offset-table.ts";
 import type { QueueSnapshot } from "./queue-snapshot.ts";
-import { emptyRateCounter, updatedIfKnown, updateRateCounter } from "./rates.ts";
 
 export interface ConsumerPassInput {
   readonly row: ConsumerRow;
@@ -40,14 +33,12 @@ export interface ConsumerPassInput {
   readonly nowMs: number;
 }
 
-const emptyReadRates: ReadRates = { rowCount: emptyRateCounter, dataWeight: emptyRateCounter };
-
 export class ConsumerCollector {
   readonly #reference: ObjectReference;
   readonly #reads: AgentReads;
   readonly #origin: ErrorOrigin;
   readonly #table: OffsetTable;
-  readonly #nextRows = new Map<string, NextRows>();
+  readonly #memories = new Map<string, Memory>();
   #kind: { readonly schema: ConsumerRow["schema"]; readonly kind: ConsumerTableKind } | undefined;
 
   constructor(reference: ObjectReference, reads: AgentReads, origin: ErrorOrigin) {
@@ -129,107 +120,96 @@ export class ConsumerCollector {
     } catch (thrown) {
       offsets = offsetsError(this.#reference, toYtError(thrown));
     }
-    const entries = await Promise.all(
-      input.registrations.map(async (registration): Promise<[string, SubConsumerSnapshot]> => {
-        const { queue, consumerName } = registration;
-        const key = subConsumerKey(queue, consumerName);
-        const previous = input.previous?.queues.get(key);
-        const common = { queue, consumerName };
-        const failed = (error: YtError): [string, SubConsumerSnapshot] => [
-          key,
-          { ...common, error: this.#origin.again(error, previous?.error), partitions: [] },
-        ];
-        const snapshot = input.queue(queue);
-        if (snapshot === undefined) {
-          return failed(new YtError(`Queue "${referenceToString(queue)}" snapshot is missing`));
-        }
-        if (snapshot.error !== null) {
-          return failed(snapshot.error);
-        }
-        if (offsets instanceof YtError) {
-          return failed(offsets);
-        }
-        const partitions = await this.#partitions(key, snapshot, offsets, previous, input.nowMs);
-        return [key, { ...common, error: null, partitions }];
+    const queues = new Map<string, SubConsumerSnapshot>();
+    await Promise.all(
+      input.registrations.map(async (registration) => {
+        const key = subConsumerKey(registration.queue, registration.consumerName);
+        // Put in now, so that the order is that of the registrations whichever is ready first.
+        queues.set(key, {
+          ...unknownSub,
+          queue: registration.queue,
+          consumerName: registration.consumerName,
+        });
+        queues.set(key, await this.#queue(key, registration, offsets, input));
       }),
     );
-    const queues = new Map(entries);
-    for (const key of this.#nextRows.keys()) {
+    for (const key of this.#memories.keys()) {
       if (!queues.has(key)) {
-        this.#nextRows.delete(key);
+        this.#memories.delete(key);
       }
     }
     return queues;
   }
 
-  async #partitions(
+  async #queue(
     key: string,
-    queue: QueueSnapshot,
-    { offsets, lastWriteTimestamp }: OffsetsRead,
-    previous: SubConsumerSnapshot | undefined,
-    nowMs: number,
-  ): Promise<readonly ConsumerPartitionSnapshot[]> {
-    const nextRows = this.#nextRows.get(key) ?? new NextRows();
-    this.#nextRows.set(key, nextRows);
-    const rows = offsets.get(key);
-    const around = await nextRows.read(queue, (index) => rows?.get(index), this.#reads.rows(queue.reference));
-    return queue.partitions.map((partition, partitionIndex): ConsumerPartitionSnapshot => {
-      const before = previous?.partitions[partitionIndex];
-      const row = rows?.get(partitionIndex);
-      const nextRowIndex = row?.nextRowIndex ?? 0n;
-      const isSameOffset = before?.nextRowIndex === nextRowIndex;
-      const common = {
-        partitionIndex,
-        error: partition.error,
-        nextRowIndex,
-        lastConsumeTimestamp: consumeTimestampOf(row, before, lastWriteTimestamp, nowMs),
-        offsetSinceMs: isSameOffset ? before.offsetSinceMs : nowMs,
-      };
-      if (partition.error !== null) {
-        return {
-          ...common,
-          cumulativeDataWeight: row?.cumulativeDataWeight ?? null,
-          nextRowTimestamp: null,
-          readRates: emptyReadRates,
-        };
-      }
-      const { cumulativeDataWeight = null, nextRowTimestamp = null } = around[partitionIndex] ?? {};
-      const rates = before === undefined || before.error !== null ? emptyReadRates : before.readRates;
-      return {
-        ...common,
-        cumulativeDataWeight,
-        nextRowTimestamp,
-        readRates: {
-          rowCount: updateRateCounter(rates.rowCount, Number(nextRowIndex), nowMs),
-          // In front of the first row nothing has been read, whatever it weighs.
-          dataWeight: updatedIfKnown(
-            rates.dataWeight,
-            nextRowIndex === 0n ? 0n : cumulativeDataWeight,
-            nowMs,
-          ),
-        },
-      };
-    });
+    { queue, consumerName }: RegistrationRow,
+    offsets: OffsetsRead | YtError,
+    input: ConsumerPassInput,
+  ): Promise<SubConsumerSnapshot> {
+    const previous = input.previous?.queues.get(key);
+    const failed = (reason: YtError): SubConsumerSnapshot => {
+      const error = this.#origin.again(reason, previous?.error);
+      return previous?.error === error ? previous : { queue, consumerName, error, partitions: [] };
+    };
+    const snapshot = input.queue(queue);
+    if (snapshot === undefined) {
+      return failed(new YtError(`Queue "${referenceToString(queue)}" snapshot is missing`));
+    }
+    if (snapshot.error !== null) {
+      return failed(snapshot.error);
+    }
+    if (offsets instanceof YtError) {
+      return failed(offsets);
+    }
+    const memory = this.#memories.get(key) ?? newMemory();
+    this.#memories.set(key, memory);
+    const rows = offsets.offsets.get(key);
+    if (
+      previous !== undefined &&
+      memory.settled === previous &&
+      memory.offsets === rows &&
+      memory.partitions === snapshot.partitions
+    ) {
+      return previous;
+    }
+    const { around, isComplete } = await memory.nextRows.read(
+      snapshot,
+      (index) => rows?.get(index),
+      this.#reads.rows(queue),
+    );
+    const partitions = consumerPartitions(
+      {
+        partitions: snapshot.partitions,
+        offsets: rows,
+        around,
+        lastWriteTimestamp: offsets.lastWriteTimestamp,
+      },
+      {
+        before: previous?.partitions ?? [],
+        previousMs: input.previous?.passInstantMs ?? input.nowMs,
+        nowMs: input.nowMs,
+      },
+    );
+    const sub: SubConsumerSnapshot = { queue, consumerName, error: null, partitions };
+    memory.settled = isComplete && areSettled(partitions) ? sub : undefined;
+    memory.offsets = rows;
+    memory.partitions = snapshot.partitions;
+    return sub;
   }
 }
 
-/**
- * When the offset was written. A server that does not tell it by row tells at least when the table was last
- * written: an offset that moved since the previous pass was written not later than that.
- */
-function consumeTimestampOf(
-  row: OffsetRow | undefined,
-  before: ConsumerPartitionSnapshot | undefined,
-  lastWriteTimestamp: bigint | null,
-  nowMs: number,
-): bigint {
-  if (row === undefined) {
-    return 0n;
-  }
-  if (row.consumeTimestamp !== null) {
-    return row.consumeTimestamp;
-  }
-  return before?.nextRowIndex === row.nextRowIndex && before.lastConsumeTimestamp !== 0n
-    ? before.lastConsumeTimestamp
-    : (lastWriteTimestamp ?? timestampFromMs(nowMs));
+/** What is kept of one queue from pass to pass. */
+interface Memory {
+  readonly nextRows: NextRows;
+  /** What the latest snapshot was made of; while it is the same, so is the snapshot once it is settled. */
+  offsets: ReadonlyMap<number, OffsetRow> | undefined;
+  partitions: QueueSnapshot["partitions"] | undefined;
+  settled: SubConsumerSnapshot | undefined;
 }
+
+function newMemory(): Memory {
+  return { nextRows: new NextRows(), offsets: undefined, partitions: undefined, settled: undefined };
+}
+
+const unknownSub = { error: null, partitions: [] };

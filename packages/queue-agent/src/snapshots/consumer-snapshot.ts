@@ -2,7 +2,7 @@
 import type { YtError } from "@qyt/base";
 import { type ObjectReference, referenceToString } from "../objects/reference.ts";
 import type { ConsumerRow, RegistrationRow } from "../objects/state-rows.ts";
-import type { RateCounter } from "./rates.ts";
+import { type RateCounter, unchangedUntil } from "./rates.ts";
 
 export interface ReadRates {
   readonly rowCount: RateCounter;
@@ -23,6 +23,10 @@ export interface ConsumerPartitionSnapshot {
   readonly nextRowTimestamp: bigint | null;
   /** Unix milliseconds of the first pass that saw this offset: how long it has not moved. */
   readonly offsetSinceMs: number;
+  /**
+   * As of the last pass that saw the partition change: one that did not change is the same object in the next
+   * snapshot. `readRatesAt` tells the rates of a later pass.
+   */
   readonly readRates: ReadRates;
 }
 
@@ -53,4 +57,21 @@ export interface ConsumerSnapshot {
 export function subConsumerKey(queue: ObjectReference, consumerName: string | null): string {
   const text = referenceToString(queue);
   return consumerName === null ? text : `${text}\u0000${consumerName}`;
+}
+
+/** The weight that the rates count: in front of the first row nothing was read. `null`: unknown. */
+export function countedReadWeight(
+  partition: Pick<ConsumerPartitionSnapshot, "nextRowIndex" | "cumulativeDataWeight">,
+): bigint | null {
+  return partition.nextRowIndex === 0n ? 0n : partition.cumulativeDataWeight;
+}
+
+/** The rates as of a snapshot's pass (`passInstantMs`). */
+export function readRatesAt(partition: ConsumerPartitionSnapshot, passInstantMs: number): ReadRates {
+  const { rowCount, dataWeight } = partition.readRates;
+  return {
+    rowCount: unchangedUntil(rowCount, passInstantMs),
+    dataWeight:
+      countedReadWeight(partition) === null ? dataWeight : unchangedUntil(dataWeight, passInstantMs),
+  };
 }

@@ -8,10 +8,11 @@
 import { mapOf, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { errorToYson } from "@qyt/yson";
 import { type ObjectReference, referenceToString } from "../objects/reference.ts";
-import type {
-  ConsumerPartitionSnapshot,
-  ConsumerSnapshot,
-  SubConsumerSnapshot,
+import {
+  type ConsumerPartitionSnapshot,
+  type ConsumerSnapshot,
+  readRatesAt,
+  type SubConsumerSnapshot,
 } from "./consumer-snapshot.ts";
 import { dispositionOf, readableRowCount } from "./disposition.ts";
 import { durationSince, instantFromMs, timestampToMs } from "./instants.ts";
@@ -36,7 +37,8 @@ export function consumerStatusToYson(snapshot: ConsumerSnapshot, parts: Consumer
   if (snapshot.error !== null) {
     return consumerErrorStatus(snapshot.error, parts.host);
   }
-  const statusOf = (sub: SubConsumerSnapshot): YsonMap => subConsumerStatus(sub, parts);
+  const { passInstantMs } = snapshot;
+  const statusOf = (sub: SubConsumerSnapshot): YsonMap => subConsumerStatus(sub, passInstantMs, parts);
   return mapOf({
     queue_agent_host: parts.host,
     registrations: registrationsToYson(snapshot.registrations),
@@ -51,7 +53,8 @@ export function consumerPartitionsToYson(snapshot: ConsumerSnapshot, parts: Cons
   if (snapshot.error !== null) {
     return [];
   }
-  const partitionsOf = (sub: SubConsumerSnapshot): YsonValue => subConsumerPartitions(sub, parts);
+  const partitionsOf = (sub: SubConsumerSnapshot): YsonValue =>
+    subConsumerPartitions(sub, snapshot.passInstantMs, parts);
   return snapshot.row.isMultiConsumer
     ? byName(snapshot, (subs) => byQueue(subs, partitionsOf))
     : byQueue([...snapshot.queues.values()], partitionsOf);
@@ -85,41 +88,53 @@ function errorOf(sub: SubConsumerSnapshot, queue: QueueSnapshot | undefined): Yt
   );
 }
 
-function subConsumerStatus(sub: SubConsumerSnapshot, { queue, nowMs }: ConsumerStatusParts): YsonMap {
+function subConsumerStatus(
+  sub: SubConsumerSnapshot,
+  passInstantMs: number,
+  { queue, nowMs }: ConsumerStatusParts,
+): YsonMap {
   const error = errorOf(sub, queue(sub.queue));
   if (error !== null) {
     return mapOf({ error: errorToYson(error) });
   }
-  const readable = sub.partitions.filter((partition) => partition.error === null);
+  const rates = sub.partitions
+    .filter((partition) => partition.error === null)
+    .map((partition) => readRatesAt(partition, passInstantMs));
   return mapOf({
     partition_count: BigInt(sub.partitions.length),
     read_row_count_rate: rateCounterToYson(
-      aggregateRateCounters(readable.map(({ readRates }) => readRates.rowCount)),
+      aggregateRateCounters(rates.map(({ rowCount }) => rowCount)),
       nowMs,
     ),
     read_data_weight_rate: rateCounterToYson(
-      aggregateRateCounters(readable.map(({ readRates }) => readRates.dataWeight)),
+      aggregateRateCounters(rates.map(({ dataWeight }) => dataWeight)),
       nowMs,
     ),
   });
 }
 
-function subConsumerPartitions(sub: SubConsumerSnapshot, { queue, nowMs }: ConsumerStatusParts): YsonValue {
+function subConsumerPartitions(
+  sub: SubConsumerSnapshot,
+  passInstantMs: number,
+  { queue, nowMs }: ConsumerStatusParts,
+): YsonValue {
   const snapshot = queue(sub.queue);
   if (snapshot === undefined || errorOf(sub, snapshot) !== null) {
     return [];
   }
   return sub.partitions.map((partition) =>
-    partitionToYson(partition, snapshot.partitions[partition.partitionIndex], nowMs),
+    partitionToYson(partition, snapshot.partitions[partition.partitionIndex], passInstantMs, nowMs),
   );
 }
 
 function partitionToYson(
   partition: ConsumerPartitionSnapshot,
   queue: QueuePartitionSnapshot | undefined,
+  passInstantMs: number,
   nowMs: number,
 ): YsonMap {
-  const { nextRowIndex, cumulativeDataWeight, nextRowTimestamp, readRates } = partition;
+  const { nextRowIndex, cumulativeDataWeight, nextRowTimestamp } = partition;
+  const rates = readRatesAt(partition, passInstantMs);
   const lastConsumeMs = timestampToMs(partition.lastConsumeTimestamp);
   const error = partition.error ?? (queue === undefined ? unknownPartition(partition) : queue.error);
   if (error !== null || queue === undefined) {
@@ -144,8 +159,8 @@ function partitionToYson(
     cumulative_data_weight: cumulativeDataWeight,
     next_row_commit_time: nextCommitMs === null ? null : instantFromMs(nextCommitMs),
     processing_lag: nextCommitMs === null ? 0n : durationSince(nextCommitMs, nowMs),
-    read_row_count_rate: rateCounterToYson(readRates.rowCount, nowMs),
-    read_data_weight_rate: rateCounterToYson(readRates.dataWeight, nowMs),
+    read_row_count_rate: rateCounterToYson(rates.rowCount, nowMs),
+    read_data_weight_rate: rateCounterToYson(rates.dataWeight, nowMs),
   });
 }
 

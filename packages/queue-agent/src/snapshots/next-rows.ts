@@ -34,12 +34,15 @@ interface Wanted {
 export class NextRows {
   readonly #known = new Map<number, Known>();
 
-  /** Never throws: what a failed query would have told is `null`, and asked for again with the next pass. */
+  /**
+   * Never throws: what a failed query would have told is `null`, and asked for again with the next pass.
+   * @returns by partition; `isComplete`: no query failed
+   */
   async read(
     queue: QueueSnapshot,
     offsetOf: (partitionIndex: number) => OffsetRow | undefined,
     rows: QueueRows,
-  ): Promise<readonly RowsAround[]> {
+  ): Promise<{ readonly around: readonly RowsAround[]; readonly isComplete: boolean }> {
     const wanted = queue.partitions.map((partition) =>
       wantedRows(queue, partition, offsetOf(partition.partitionIndex)),
     );
@@ -52,18 +55,19 @@ export class NextRows {
         found = undefined;
       }
     }
-    return wanted.map((item) => {
-      const { partitionIndex } = item.partition;
-      const around = this.#around(item, found);
-      if (keys.length === 0 || found !== undefined) {
-        const { tabletId } = item.partition;
+    const isComplete = keys.length === 0 || found !== undefined;
+    const around = wanted.map((item) => {
+      const { partitionIndex, tabletId } = item.partition;
+      const result = this.#around(item, found);
+      if (isComplete) {
         const { weightRow, timestampRow } = item;
-        this.#known.set(partitionIndex, { tabletId, weightRow, timestampRow, around });
+        this.#known.set(partitionIndex, { tabletId, weightRow, timestampRow, around: result });
       } else {
         this.#known.delete(partitionIndex);
       }
-      return around;
+      return result;
     });
+    return { around, isComplete };
   }
 
   #missing({ partition, weightRow, timestampRow }: Wanted): string[] {

@@ -9,12 +9,13 @@ import type { ObjectReference } from "../objects/reference.ts";
 import type { QueueRow, RegistrationRow } from "../objects/state-rows.ts";
 import type { AgentReads } from "../reads/agent-reads.ts";
 import type { ClusterReads } from "../reads/cluster-reads.ts";
-import { integerOf, type QueueRowInfo, type QueueRows, rowKey } from "../reads/queue-rows.ts";
+import { integerOf } from "../reads/queue-rows.ts";
 import type { ErrorOrigin } from "./error-origin.ts";
 import { instantFromMs } from "./instants.ts";
 import { isReadable, type QueueLayout, readLayoutMarks, readQueueLayout, sameMarks } from "./queue-layout.ts";
-import type { QueuePartitionSnapshot, QueueSnapshot, WriteRates } from "./queue-snapshot.ts";
-import { emptyRateCounter, updatedIfKnown, updateRateCounter } from "./rates.ts";
+import { queuePartitions, type TabletInfo } from "./queue-partitions.ts";
+import type { QueueSnapshot } from "./queue-snapshot.ts";
+import { QueueWeights } from "./queue-weights.ts";
 
 export interface QueuePassInput {
   readonly row: QueueRow;
@@ -24,27 +25,17 @@ export interface QueuePassInput {
   readonly nowMs: number;
 }
 
-interface TabletInfo {
-  readonly lowerRowIndex: bigint;
-  readonly upperRowIndex: bigint;
-  readonly lastWriteTimestamp: bigint;
-}
-
-export const emptyWriteRates: WriteRates = { rowCount: emptyRateCounter, dataWeight: emptyRateCounter };
-
 export class QueueCollector {
   readonly #reference: ObjectReference;
   readonly #reads: ClusterReads;
-  readonly #rows: QueueRows;
+  readonly #weights: QueueWeights;
   readonly #origin: ErrorOrigin;
   #layout: QueueLayout | undefined;
-  /** The latest query of weights failed: what is kept of them says nothing. */
-  #weightsFailed = false;
 
   constructor(reference: ObjectReference, reads: AgentReads, origin: ErrorOrigin) {
     this.#reference = reference;
     this.#reads = reads.cluster(reference.cluster);
-    this.#rows = reads.rows(reference);
+    this.#weights = new QueueWeights(reads.rows(reference));
     this.#origin = origin;
   }
 
@@ -69,7 +60,8 @@ export class QueueCollector {
         );
       }
       const { layout, infos } = await this.#read();
-      const partitions = await this.#partitions(layout, infos, input);
+      const weights = await this.#weights.read(layout, infos, previous);
+      const partitions = queuePartitions({ layout, infos, weights }, previous, nowMs, this.#origin);
       return {
         ...common,
         error: null,
@@ -153,130 +145,7 @@ export class QueueCollector {
     }
     return infos;
   }
-
-  async #partitions(
-    layout: QueueLayout,
-    infos: ReadonlyMap<number, TabletInfo | YtError>,
-    { previous, nowMs }: QueuePassInput,
-  ): Promise<readonly QueuePartitionSnapshot[]> {
-    const weights = await this.#weights(layout, infos, previous);
-    return layout.tablets.map((tablet, partitionIndex): QueuePartitionSnapshot => {
-      const before = previous?.partitions[partitionIndex];
-      const info = infos.get(partitionIndex);
-      const common = {
-        partitionIndex,
-        tabletId: tablet.tabletId,
-        tabletState: tablet.state,
-        cellId: tablet.cellId,
-        host: tablet.host,
-      };
-      if (info === undefined || info instanceof YtError) {
-        const error =
-          info ??
-          new YtError(`Tablet ${tablet.tabletId} is not mounted or frozen`, {
-            attributes: { state: tablet.state },
-          });
-        return {
-          ...common,
-          ...noData,
-          error: this.#origin.again(error, before?.error),
-        };
-      }
-      const weight = weights.get(partitionIndex) ?? noWeights;
-      const rates = before === undefined || before.error !== null ? emptyWriteRates : before.writeRates;
-      return {
-        ...common,
-        ...info,
-        error: null,
-        ...weight,
-        writeRates: {
-          rowCount: updateRateCounter(rates.rowCount, Number(info.upperRowIndex), nowMs),
-          dataWeight: updatedIfKnown(
-            rates.dataWeight,
-            // Nothing written weighs nothing: so the first rows written count as a rise.
-            info.upperRowIndex === 0n && layout.hasCumulativeDataWeightColumn
-              ? 0n
-              : weight.cumulativeDataWeight,
-            nowMs,
-          ),
-        },
-      };
-    });
-  }
-
-  /** The weights of the last row written and of the first available one; both are there as long as rows are. */
-  async #weights(
-    layout: QueueLayout,
-    infos: ReadonlyMap<number, TabletInfo | YtError>,
-    previous: QueueSnapshot | undefined,
-  ): Promise<ReadonlyMap<number, Weights>> {
-    const weights = new Map<number, Weights>();
-    if (!layout.hasCumulativeDataWeightColumn) {
-      return weights;
-    }
-    const keys: string[] = [];
-    const mayKeep = !this.#weightsFailed && previous?.hasCumulativeDataWeightColumn === true;
-    const missing: { readonly index: number; readonly info: TabletInfo; readonly kept: Partial<Weights> }[] =
-      [];
-    for (const [index, info] of infos) {
-      if (info instanceof YtError || info.lowerRowIndex >= info.upperRowIndex) {
-        continue;
-      }
-      const before = mayKeep ? previous.partitions[index] : undefined;
-      const isSame = before?.error === null && before.tabletId === layout.tablets[index]?.tabletId;
-      const kept: Partial<Weights> = {
-        ...(isSame && before.upperRowIndex === info.upperRowIndex && before.lowerRowIndex < info.upperRowIndex
-          ? { cumulativeDataWeight: before.cumulativeDataWeight }
-          : {}),
-        ...(isSame && before.lowerRowIndex === info.lowerRowIndex && before.upperRowIndex > info.lowerRowIndex
-          ? { trimmedDataWeight: before.trimmedDataWeight }
-          : {}),
-      };
-      if (kept.cumulativeDataWeight === undefined) {
-        keys.push(rowKey(index, info.upperRowIndex - 1n));
-      }
-      if (kept.trimmedDataWeight === undefined) {
-        keys.push(rowKey(index, info.lowerRowIndex));
-      }
-      missing.push({ index, info, kept });
-    }
-    let rows: ReadonlyMap<string, QueueRowInfo> = new Map();
-    this.#weightsFailed = false;
-    if (keys.length > 0) {
-      try {
-        rows = await this.#rows.read(keys, layout);
-      } catch {
-        // Weights are no reason to lose sight of the row counts: they are unknown for this pass.
-        this.#weightsFailed = true;
-      }
-    }
-    const weightAt = (index: number, row: bigint): bigint | null =>
-      rows.get(rowKey(index, row))?.cumulativeDataWeight ?? null;
-    for (const { index, info, kept } of missing) {
-      weights.set(index, {
-        cumulativeDataWeight:
-          kept.cumulativeDataWeight === undefined
-            ? weightAt(index, info.upperRowIndex - 1n)
-            : kept.cumulativeDataWeight,
-        trimmedDataWeight:
-          kept.trimmedDataWeight === undefined ? weightAt(index, info.lowerRowIndex) : kept.trimmedDataWeight,
-      });
-    }
-    return weights;
-  }
 }
-
-type Weights = Pick<QueuePartitionSnapshot, "cumulativeDataWeight" | "trimmedDataWeight">;
-
-const noWeights: Weights = { cumulativeDataWeight: null, trimmedDataWeight: null };
-
-const noData = {
-  lowerRowIndex: 0n,
-  upperRowIndex: 0n,
-  lastWriteTimestamp: 0n,
-  ...noWeights,
-  writeRates: emptyWriteRates,
-};
 
 function toInfo(value: YsonValue | undefined): TabletInfo {
   const field = (name: string): bigint => (isMap(value) ? (integerOf(value.get(name)) ?? 0n) : 0n);

@@ -2,7 +2,7 @@
 import type { YtError } from "@qyt/base";
 import type { ObjectReference } from "../objects/reference.ts";
 import type { QueueRow, RegistrationRow } from "../objects/state-rows.ts";
-import type { RateCounter } from "./rates.ts";
+import { type RateCounter, unchangedUntil } from "./rates.ts";
 
 export interface WriteRates {
   readonly rowCount: RateCounter;
@@ -26,6 +26,10 @@ export interface QueuePartitionSnapshot {
   /** Cumulative weight at row upper−1 and at row lower, in bytes; `null` when unknown. */
   readonly cumulativeDataWeight: bigint | null;
   readonly trimmedDataWeight: bigint | null;
+  /**
+   * As of the last pass that saw the partition change: one that did not change is the same object in the next
+   * snapshot. `writeRatesAt` tells the rates of a later pass.
+   */
   readonly writeRates: WriteRates;
 }
 
@@ -44,4 +48,20 @@ export interface QueueSnapshot {
   readonly hasCumulativeDataWeightColumn: boolean;
   /** Empty when there is an error. */
   readonly partitions: readonly QueuePartitionSnapshot[];
+}
+
+/** The weight that the rates count: nothing written weighs nothing. `null`: unknown. */
+export function countedWeight(
+  partition: Pick<QueuePartitionSnapshot, "upperRowIndex" | "cumulativeDataWeight">,
+): bigint | null {
+  return partition.upperRowIndex === 0n ? 0n : partition.cumulativeDataWeight;
+}
+
+/** The rates as of a snapshot's pass (`passInstantMs`). */
+export function writeRatesAt(partition: QueuePartitionSnapshot, passInstantMs: number): WriteRates {
+  const { rowCount, dataWeight } = partition.writeRates;
+  return {
+    rowCount: unchangedUntil(rowCount, passInstantMs),
+    dataWeight: countedWeight(partition) === null ? dataWeight : unchangedUntil(dataWeight, passInstantMs),
+  };
 }

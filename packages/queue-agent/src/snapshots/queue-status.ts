@@ -8,7 +8,7 @@ import { errorToYson } from "@qyt/yson";
 import { referenceToString } from "../objects/reference.ts";
 import type { RegistrationRow } from "../objects/state-rows.ts";
 import { durationSince, instantFromMs, timestampToMs } from "./instants.ts";
-import type { QueuePartitionSnapshot, QueueSnapshot } from "./queue-snapshot.ts";
+import { type QueuePartitionSnapshot, type QueueSnapshot, writeRatesAt } from "./queue-snapshot.ts";
 import { aggregateRateCounters, rateCounterToYson } from "./rates.ts";
 
 export interface QueueStatusParts {
@@ -32,7 +32,9 @@ export function queueStatusToYson(snapshot: QueueSnapshot, parts: QueueStatusPar
     return queueErrorStatus(snapshot.error, parts);
   }
   const { host, alerts, exports, nowMs } = parts;
-  const readable = snapshot.partitions.filter(({ error }) => error === null);
+  const rates = snapshot.partitions
+    .filter((partition) => partition.error === null)
+    .map((partition) => writeRatesAt(partition, snapshot.passInstantMs));
   return mapOf({
     queue_agent_host: host,
     alerts,
@@ -43,11 +45,11 @@ export function queueStatusToYson(snapshot: QueueSnapshot, parts: QueueStatusPar
     has_timestamp_column: snapshot.hasTimestampColumn,
     has_cumulative_data_weight_column: snapshot.hasCumulativeDataWeightColumn,
     write_row_count_rate: rateCounterToYson(
-      aggregateRateCounters(readable.map(({ writeRates }) => writeRates.rowCount)),
+      aggregateRateCounters(rates.map(({ rowCount }) => rowCount)),
       nowMs,
     ),
     write_data_weight_rate: rateCounterToYson(
-      aggregateRateCounters(readable.map(({ writeRates }) => writeRates.dataWeight)),
+      aggregateRateCounters(rates.map(({ dataWeight }) => dataWeight)),
       nowMs,
     ),
   });
@@ -55,14 +57,15 @@ export function queueStatusToYson(snapshot: QueueSnapshot, parts: QueueStatusPar
 
 /** One map a partition; none when the snapshot is in error. */
 export function queuePartitionsToYson(snapshot: QueueSnapshot, nowMs: number): YsonValue[] {
-  return snapshot.partitions.map((partition) => partitionToYson(partition, nowMs));
+  return snapshot.partitions.map((partition) => partitionToYson(partition, snapshot.passInstantMs, nowMs));
 }
 
-function partitionToYson(partition: QueuePartitionSnapshot, nowMs: number): YsonMap {
+function partitionToYson(partition: QueuePartitionSnapshot, passInstantMs: number, nowMs: number): YsonMap {
   if (partition.error !== null) {
     return mapOf({ error: errorToYson(partition.error) });
   }
-  const { cumulativeDataWeight, trimmedDataWeight, writeRates } = partition;
+  const { cumulativeDataWeight, trimmedDataWeight } = partition;
+  const rates = writeRatesAt(partition, passInstantMs);
   const lastCommitMs = timestampToMs(partition.lastWriteTimestamp);
   return mapOf({
     lower_row_index: partition.lowerRowIndex,
@@ -76,8 +79,8 @@ function partitionToYson(partition: QueuePartitionSnapshot, nowMs: number): Yson
       cumulativeDataWeight === null || trimmedDataWeight === null
         ? null
         : cumulativeDataWeight - trimmedDataWeight,
-    write_row_count_rate: rateCounterToYson(writeRates.rowCount, nowMs),
-    write_data_weight_rate: rateCounterToYson(writeRates.dataWeight, nowMs),
+    write_row_count_rate: rateCounterToYson(rates.rowCount, nowMs),
+    write_data_weight_rate: rateCounterToYson(rates.dataWeight, nowMs),
     meta: mapOf({ cell_id: partition.cellId, host: partition.host }),
   });
 }

@@ -57,9 +57,17 @@ export function updateRateCounter(counter: RateCounter, count: number, nowMs: nu
   };
 }
 
-/** The same for a count that may be unknown (`null`): then nothing changes. */
-export function updatedIfKnown(counter: RateCounter, count: bigint | null, nowMs: number): RateCounter {
-  return count === null ? counter : updateRateCounter(counter, Number(count), nowMs);
+/**
+ * The counter as it would be had it been updated with its own count until `untilMs`. Averages fall by time
+ * alone, so that nobody has to do this at each of many passes that find nothing new.
+ */
+export function unchangedUntil(counter: RateCounter, untilMs: number): RateCounter {
+  return counter.startTimeMs === null ? counter : updateRateCounter(counter, counter.count, untilMs);
+}
+
+/** Nothing changes it any more but time: `unchangedUntil` tells its later states. */
+export function isSettled(counter: RateCounter): boolean {
+  return counter.immediate === 0;
 }
 
 function averaged(previous: number, rate: number, passedMs: number, windowMs: number): number {
