@@ -1,18 +1,14 @@
 /** Turns options into parameters, and answers into values. */
-import { isMap, type YsonValue, YtError } from "@qyt/base";
+import { isMap, Uint64, type YsonValue, YtError } from "@qyt/base";
 import type { Call } from "./core.ts";
-import type { CommandOptions, Parameters, PullOptions, TransactionalOptions } from "./types.ts";
+import type { CommandOptions, LayoutOptions, Parameters, TransactionalOptions } from "./types.ts";
 
 export function transaction(options: TransactionalOptions): Parameters {
   return options.transactionId === undefined ? {} : { transaction_id: options.transactionId };
 }
 
-export function pullParameters(options: PullOptions): Parameters {
-  return {
-    max_row_count: options.maxRowCount,
-    max_data_weight: options.maxDataWeight,
-    replica_consistency: options.replicaConsistency,
-  };
+export function layout({ layoutRevision }: LayoutOptions): Parameters {
+  return layoutRevision === undefined ? {} : { tablet_layout_revision: new Uint64(layoutRevision) };
 }
 
 export function callOptions(options: CommandOptions): Pick<Call, "signal" | "timeoutMs"> {

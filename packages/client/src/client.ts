@@ -3,16 +3,19 @@
  * a real cluster. Each method is one command of the HTTP API v4; its documentation there is valid.
  */
 import { isMap, Uint64, type YsonMap, type YsonValue } from "@qyt/base";
-import { callOptions, field, integer, pullParameters, text, transaction, withoutMethod } from "./answers.ts";
+import { callOptions, field, integer, layout, text, transaction, withoutMethod } from "./answers.ts";
 import { type Call, Requester, readChunks } from "./core.ts";
 import { type ClientOptions, resolveOptions } from "./options.ts";
+import { pullPortion } from "./pulls.ts";
 import { read, readRows, sendRows, write } from "./requests.ts";
 import { decodeRows, encodeRows, type RowInput } from "./rows.ts";
 import type {
   CommandOptions,
+  LayoutOptions,
   Parameters,
   PathInput,
   ProducerSession,
+  PulledPortion,
   PullOptions,
   TransactionalOptions,
 } from "./types.ts";
@@ -207,12 +210,12 @@ export class YtClient {
   async insertRows(
     path: PathInput,
     rows: RowInput,
-    options: TransactionalOptions & { readonly update?: boolean; readonly aggregate?: boolean } = {},
+    options: TransactionalOptions &
+      LayoutOptions & { readonly update?: boolean; readonly aggregate?: boolean } = {},
   ): Promise<void> {
     const { update, aggregate } = options;
-    await sendRows(this.requester, "insert_rows", rows, { path, update, aggregate }, options, {
-      isUnsafeToRepeat: true,
-    });
+    const parameters = { path, update, aggregate, ...layout(options) };
+    await sendRows(this.requester, "insert_rows", rows, parameters, options, { isUnsafeToRepeat: true });
   }
 
   async deleteRows(path: PathInput, keys: RowInput, options: TransactionalOptions = {}): Promise<void> {
@@ -322,21 +325,28 @@ export class YtClient {
     return result ?? [];
   }
 
+  /** The rows of `pullQueuePortion`. */
   async pullQueue(
     queuePath: PathInput,
     offset: bigint,
     partitionIndex: number,
     options: PullOptions = {},
   ): Promise<Record<string, unknown>[]> {
-    return readRows(
-      this.requester,
-      "pull_queue",
-      { queue_path: queuePath, offset, partition_index: BigInt(partitionIndex), ...pullParameters(options) },
-      options,
-    );
+    return (await this.pullQueuePortion(queuePath, offset, partitionIndex, options)).rows;
   }
 
-  /** With `offset` null the stored offset of the consumer is used. */
+  /** Rows of one partition from an offset on, with what is told about them. */
+  pullQueuePortion(
+    queuePath: PathInput,
+    offset: bigint,
+    partitionIndex: number,
+    options: PullOptions = {},
+  ): Promise<PulledPortion> {
+    const parameters = { queue_path: queuePath, offset, partition_index: BigInt(partitionIndex) };
+    return pullPortion(this.requester, "pull_queue", parameters, options);
+  }
+
+  /** The rows of `pullQueueConsumerPortion`. */
   async pullQueueConsumer(
     consumerPath: PathInput,
     queuePath: PathInput,
@@ -344,18 +354,21 @@ export class YtClient {
     partitionIndex: number,
     options: PullOptions = {},
   ): Promise<Record<string, unknown>[]> {
-    return readRows(
-      this.requester,
-      "pull_queue_consumer",
-      {
-        consumer_path: consumerPath,
-        queue_path: queuePath,
-        offset,
-        partition_index: BigInt(partitionIndex),
-        ...pullParameters(options),
-      },
-      options,
-    );
+    const portion = this.pullQueueConsumerPortion(consumerPath, queuePath, offset, partitionIndex, options);
+    return (await portion).rows;
+  }
+
+  /** Rows of one partition, through a consumer. With `offset` null the stored offset of the consumer is used. */
+  pullQueueConsumerPortion(
+    consumerPath: PathInput,
+    queuePath: PathInput,
+    offset: bigint | null,
+    partitionIndex: number,
+    options: PullOptions = {},
+  ): Promise<PulledPortion> {
+    const paths = { consumer_path: consumerPath, queue_path: queuePath };
+    const parameters = { ...paths, offset, partition_index: BigInt(partitionIndex) };
+    return pullPortion(this.requester, "pull_queue_consumer", parameters, options);
   }
 
   async advanceQueueConsumer(
@@ -426,7 +439,8 @@ export class YtClient {
     sessionId: string,
     epoch: bigint,
     rows: RowInput,
-    options: TransactionalOptions & { readonly sequenceNumber?: bigint; readonly userMeta?: YsonValue } = {},
+    options: TransactionalOptions &
+      LayoutOptions & { readonly sequenceNumber?: bigint; readonly userMeta?: YsonValue } = {},
   ): Promise<{ lastSequenceNumber: bigint; skippedRowCount: bigint }> {
     const { body, format } = encodeRows(rows);
     const result = await write(
@@ -440,6 +454,7 @@ export class YtClient {
         sequence_number: options.sequenceNumber,
         user_meta: options.userMeta,
         input_format: format,
+        ...layout(options),
         ...transaction(options),
       },
       options,

@@ -19,8 +19,10 @@ export {
 } from "./transport.ts";
 export type {
   CommandOptions,
+  LayoutOptions,
   PathInput,
   ProducerSession,
+  PulledPortion,
   PullOptions,
   Registration,
   TransactionalOptions,

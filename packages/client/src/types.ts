@@ -22,6 +22,30 @@ export interface PullOptions extends CommandOptions {
   /** In bytes of data weight. */
   readonly maxDataWeight?: bigint;
   readonly replicaConsistency?: "none" | "sync";
+  /**
+   * How long to wait for a row when there is none, in milliseconds. qyt waits itself; a YTsaurus proxy, which
+   * does not, is asked again, with pauses from 20 ms to 1 s.
+   */
+  readonly waitTimeoutMs?: number;
+}
+
+/** What a pull answers. */
+export interface PulledPortion {
+  readonly rows: Record<string, unknown>[];
+  /** Index of the first row, or the asked offset when there is none; absent when the proxy does not tell. */
+  readonly startOffset: bigint | undefined;
+  /** How many rows from the asked offset on are trimmed, told by qyt. */
+  readonly skippedRowCount: bigint;
+  /** Of the queue's partitions, told by qyt: for `layoutRevision` of writes that choose partitions. */
+  readonly layoutRevision: bigint | undefined;
+}
+
+export interface LayoutOptions {
+  /**
+   * The revision of the queue's partitions that the rows were routed by (`@tablet_layout_revision`). When it
+   * is another one by then, the request is refused with error 1704 and nothing is written. qyt only.
+   */
+  readonly layoutRevision?: bigint | undefined;
 }
 
 export interface Registration {
