@@ -112,6 +112,8 @@ export class QueueAgents {
         failures.push(answer);
       }
     }
+    // The agents of other clusters may not be those that are remembered any more.
+    this.#others.clear();
     const [only] = failures;
     throw failures.length === 1 && only !== undefined
       ? only
