@@ -174,7 +174,7 @@ export const dataErrorDescriptions: DescriptionTable = {
   },
   TooManyRowsInTransaction: {
     meaning: "The tablet transaction changes too many rows.",
-    cause: "More than 100,000.",
+    cause: "More than 100,000, or more than 512 MiB of them.",
     remedy: "Commit in smaller portions.",
   },
   ColumnNotFound: {

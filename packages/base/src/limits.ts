@@ -29,6 +29,8 @@ export const limits = {
   maxStringValueBytes: 16 * 1024 * 1024,
   maxClientRowWeightBytes: 128 * 1024 * 1024,
   maxRowsPerTransaction: 100_000,
+  maxTransactionBytes: 512 * 1024 * 1024,
+  maxOpenTransactionsBytes: 1024 * 1024 * 1024,
   maxRowsPerRowset: 5 * 1024 * 1024,
   maxStaticKeyBytes: 256 * 1024,
   // cypress

@@ -6,11 +6,12 @@
  * Specified in: documentation "Dynamic tables: transactions", yt/yt/ytlib/api/native/transaction.cpp.
  */
 import { assert, limits, type Random, toYtError, turn, YtError } from "@qyt/base";
-import type { EncodedRows, RowValue } from "@qyt/schema";
-import { type Cell, WriteBatch } from "../../cell/index.ts";
+import { type EncodedRows, type RowValue, rowValuesWeight } from "@qyt/schema";
+import { type Cell, highPendingBytes, WriteBatch } from "../../cell/index.ts";
 import type { Prepared } from "../chunks/prepared.ts";
 import type { DynamicTable } from "../dynamic-table.ts";
 import type { LockMode, RowWrite, WriteSession } from "../sorted/index.ts";
+import { type ByteBudget, rowOverheadBytes } from "./byte-budget.ts";
 import type { CommitGate } from "./commit-gate.ts";
 import { OrderedBuffer } from "./ordered-buffer.ts";
 import { RowBuffer, type RowChange, RowChanges } from "./row-buffer.ts";
@@ -45,6 +46,7 @@ export interface TransactionOptions {
   readonly inFlight: { begin(timestamp: bigint): void; end(timestamp: bigint): void };
   /** Closed while a large commit goes in turns. */
   readonly gate: CommitGate;
+  readonly budget: ByteBudget;
 }
 
 export class TabletTransaction {
@@ -60,6 +62,7 @@ export class TabletTransaction {
   readonly #orderedBuffers = new Map<string, OrderedBuffer>();
   #state: TransactionState = "active";
   #modifiedRowCount = 0;
+  #heldBytes = 0;
   /** Modifications that go in turns. */
   readonly #working = new Set<Promise<void>>();
 
@@ -81,7 +84,7 @@ export class TabletTransaction {
    * @throws YtError 307, 308, 325, 1702, 1717, 11008 …
    */
   insertRows(table: DynamicTable, rows: EncodedRows, options: InsertOptions = {}): void {
-    this.#modify(table, rows.rowCount);
+    this.#modify(table, rows.rowCount, rows.bytes.length);
     if (table.sorted) {
       this.#applyAtOnce(table, insertions(table, rows, options));
     } else {
@@ -91,7 +94,7 @@ export class TabletTransaction {
 
   /** The same with turns for others, for as many rows as a request may have. A commit waits for it. */
   async insertManyRows(table: DynamicTable, rows: EncodedRows, options: InsertOptions = {}): Promise<void> {
-    this.#modify(table, rows.rowCount);
+    this.#modify(table, rows.rowCount, rows.bytes.length);
     if (table.sorted) {
       await this.#applyInTurns(table, insertions(table, rows, options));
     } else {
@@ -101,7 +104,7 @@ export class TabletTransaction {
 
   /** Buffers one whole row of a sorted table: all columns in schema order. */
   writeRow(table: DynamicTable, values: readonly RowValue[]): void {
-    this.#modify(table, 1);
+    this.#modify(table, 1, rowValuesWeight(values));
     const change = new RowChanges(table).write(values, {
       update: false,
       aggregate: false,
@@ -113,7 +116,7 @@ export class TabletTransaction {
   /** Buffers removals by key. @throws YtError 1716 for an ordered table */
   async deleteManyRows(table: DynamicTable, keys: EncodedRows): Promise<void> {
     requireSorted(table, "deletes");
-    this.#modify(table, keys.rowCount);
+    this.#modify(table, keys.rowCount, keys.bytes.length);
     const changes = new RowChanges(table);
     await this.#applyInTurns(table, {
       count: keys.rowCount,
@@ -124,7 +127,7 @@ export class TabletTransaction {
   /** @param key all key columns, computed ones included */
   deleteKey(table: DynamicTable, key: readonly RowValue[]): void {
     requireSorted(table, "deletes");
-    this.#modify(table, 1);
+    this.#modify(table, 1, rowValuesWeight(key));
     this.#rowBuffer(table).apply(new RowChanges(table).delete(key));
   }
 
@@ -136,7 +139,7 @@ export class TabletTransaction {
     mode: LockMode,
   ): Promise<void> {
     requireSorted(table, "lock");
-    this.#modify(table, keys.rowCount);
+    this.#modify(table, keys.rowCount, keys.bytes.length);
     const changes = new RowChanges(table);
     await this.#applyInTurns(table, {
       count: keys.rowCount,
@@ -173,6 +176,10 @@ export class TabletTransaction {
     if (this.#rowBuffers.size === 0 && this.#orderedBuffers.size === 0) {
       this.#end("committed");
       return cell.generateTimestamp();
+    }
+    if (cell.pendingBytes > highPendingBytes) {
+      // The disk does not keep up: what is asked to be written waits for what is being written.
+      await cell.settled();
     }
     while (gate.closed !== undefined) {
       await gate.closed;
@@ -332,7 +339,7 @@ export class TabletTransaction {
     }
   }
 
-  #modify(table: DynamicTable, rowCount: number): void {
+  #modify(table: DynamicTable, rowCount: number, rowBytes: number): void {
     this.#requireActive("modify rows");
     if (table.atomicity !== this.atomicity) {
       throw new YtError(
@@ -341,12 +348,15 @@ export class TabletTransaction {
       );
     }
     this.#modifiedRowCount += rowCount;
+    const bytes = rowBytes + rowCount * rowOverheadBytes;
     if (this.#modifiedRowCount > limits.maxRowsPerTransaction) {
       throw new YtError("Transaction affects too many rows", {
         code: "TooManyRowsInTransaction",
         attributes: { limit: BigInt(limits.maxRowsPerTransaction) },
       });
     }
+    this.#options.budget.take(bytes, this.#heldBytes, this.id);
+    this.#heldBytes += bytes;
   }
 
   #requireActive(action: string): void {
@@ -380,6 +390,8 @@ export class TabletTransaction {
     this.#state = state;
     this.#rowBuffers.clear();
     this.#orderedBuffers.clear();
+    this.#options.budget.give(this.#heldBytes);
+    this.#heldBytes = 0;
     this.#options.onEnd(this);
   }
 }

@@ -6,6 +6,7 @@
  */
 import { type Clock, limits, type Random, type Timer, YtError } from "@qyt/base";
 import type { Cell } from "../../cell/index.ts";
+import { ByteBudget, type ByteLimits } from "./byte-budget.ts";
 import { CommitGate } from "./commit-gate.ts";
 import { TabletTransaction } from "./tablet-transaction.ts";
 
@@ -47,11 +48,18 @@ export class TabletTransactions {
   /** Commit timestamps not durable yet, in commit order. */
   readonly #inFlight = new Set<bigint>();
   readonly #gate = new CommitGate();
+  readonly #budget: ByteBudget;
 
-  constructor(cell: Cell) {
+  constructor(cell: Cell, options: { readonly limits?: ByteLimits } = {}) {
     this.#cell = cell;
+    this.#budget = new ByteBudget(options.limits);
     this.#clock = cell.clock;
     this.#random = cell.random;
+  }
+
+  /** Bytes of rows that open transactions hold. */
+  get heldBytes(): number {
+    return this.#budget.used;
   }
 
   /** Live leased transactions. */
@@ -185,6 +193,7 @@ export class TabletTransactions {
         end: (timestamp) => this.#inFlight.delete(timestamp),
       },
       gate: this.#gate,
+      budget: this.#budget,
     });
   }
 
