@@ -43,7 +43,7 @@ import {
   startTransaction,
   takeLock,
 } from "./transactions.ts";
-import { checkNodeCount } from "./types/accounts.ts";
+import { checkIncrease } from "./types/account-limits.ts";
 import { TypeRegistry } from "./types/registry.ts";
 import { addMember, removeMember } from "./types/subjects.ts";
 import { TreeView, type ViewEnvironment } from "./view.ts";
@@ -105,9 +105,9 @@ export class Cypress {
       types,
       accesses: this.#accesses,
       findObject: options.findObject,
-      checkAccount: (view, account) => {
+      checkAccount: (view, account, increase) => {
         if (!this.#isStarting) {
-          checkNodeCount(view, account);
+          checkIncrease(view, account, increase);
         }
       },
       subjects: () => {

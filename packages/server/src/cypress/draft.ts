@@ -14,6 +14,7 @@ import { applyPatch, mergePatches } from "./patch.ts";
 import { branchRow, type LockRecord, type StoredPatch, type TreeLayers } from "./state.ts";
 import { subjectsOf } from "./subject-index.ts";
 import { transactionChain } from "./transaction-objects.ts";
+import type { UsageIncrease } from "./types/account-limits.ts";
 import { TreeView, type ViewEnvironment } from "./view.ts";
 
 export interface DraftOptions {
@@ -253,6 +254,7 @@ export class TreeDraft extends TreeView implements Draft {
       state,
       ...input.overrides,
     };
+    this.#checkRoom(node, input.takesPlaceOf);
     this.#insert(node, parent);
     applyAttributes(this, node, attributes);
     const created = this.nodeOrThrow(id);
@@ -268,6 +270,10 @@ export class TreeDraft extends TreeView implements Draft {
       throw new YtError(`No such account "${account}"`, { code: "NoSuchAccount" });
     }
     this.check(this.user, "use", node);
+  }
+
+  checkAccountRoom(account: string, increase: UsageIncrease): void {
+    this.environment.checkAccount(this, account, increase);
   }
 
   #insert(node: Node, parent: Node): void {
@@ -288,8 +294,15 @@ export class TreeDraft extends TreeView implements Draft {
       attributes.delete("account");
     }
     const account = input.account ?? (typeof asked === "string" ? asked : input.parent.account);
-    this.environment.checkAccount(this, account);
     return account;
+  }
+
+  /** @throws YtError 902, 905 */
+  #checkRoom(node: Node, replaced: Node | undefined): void {
+    if (replaced?.account !== node.account) {
+      const tabletCount = this.typeOf(node).tabletCount?.(node.state) ?? 0;
+      this.environment.checkAccount(this, node.account, { nodeCount: 1, tabletCount });
+    }
   }
 
   /** @throws YtError 501, 502, 505 */

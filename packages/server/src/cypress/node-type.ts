@@ -9,6 +9,7 @@ import type { Permission } from "../access/permissions.ts";
 import type { WriteBatch } from "../cell/index.ts";
 import type { Node, NodePatch } from "./node.ts";
 import type { LockMode, TreeReader } from "./state.ts";
+import type { UsageIncrease } from "./types/account-limits.ts";
 
 /**
  * - `map`: has named children
@@ -106,6 +107,8 @@ export interface NodeType<State = unknown> {
   inheritable?(node: Node<State>, name: string): YsonValue | undefined;
   /** Ids of the tablets of the node that are assigned to the tablet cell. */
   assignedTablets?(node: Node<State>): readonly string[];
+  /** How many tablets the node has, mounted or not. */
+  tabletCount?(state: State): number;
   /** Resources that the node takes of its account, for `@resource_usage`. */
   usage?(node: Node<State>, view: View): ResourceUsage;
   /** Creates an object without a path from its attributes; gives its id. Present on such types only. */
@@ -215,6 +218,8 @@ export interface CreateNodeInput<State = unknown> {
   readonly state?: State;
   readonly id?: string;
   readonly account?: string;
+  /** Another node goes with the same mutation, and leaves its account to this one (moves). */
+  readonly takesPlaceOf?: Node;
   /** Fields that differ from those of a new node (copies). */
   readonly overrides?: Partial<Node>;
 }
@@ -252,6 +257,8 @@ export interface Draft extends View {
   lockImplicitly(nodeId: string, request: LockRequest): void;
   /** Needs `use` on the account. @throws YtError 901, 905 */
   checkAccountUse(account: string): void;
+  /** Whether the account, and those above it, have room for that. @throws YtError 902, 905 */
+  checkAccountRoom(account: string, increase: UsageIncrease): void;
   createNode(input: CreateNodeInput): Node;
   /** Removes the node with its subtree; checks locks, not permissions. */
   removeNode(nodeId: string): void;

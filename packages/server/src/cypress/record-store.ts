@@ -114,7 +114,7 @@ export class RecordStore {
 
   /** Reads everything. */
   load(environment: ViewEnvironment): TreeState {
-    const state = new TreeState();
+    const state = new TreeState((node) => this.#types.find(node.type)?.tabletCount?.(node.state) ?? 0);
     const layers = new TreeLayers(state);
     for (const [table, key, value] of this.#records()) {
       switch (table) {

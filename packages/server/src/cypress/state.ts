@@ -83,6 +83,8 @@ export interface TreeReader {
   readonly expiring: Reader1<true>;
   /** account → number of committed nodes. Derived. */
   readonly accountNodeCounts: Reader1<number>;
+  /** account → number of tablets of committed nodes. Derived. */
+  readonly accountTabletCounts: Reader1<number>;
 }
 
 export class TreeState implements TreeReader {
@@ -98,7 +100,14 @@ export class TreeState implements TreeReader {
   readonly nodesByType = new Table2<string>();
   readonly expiring = new Table1<true>();
   readonly accountNodeCounts = new Table1<number>();
+  readonly accountTabletCounts = new Table1<number>();
+  /** How many tablets a node has: its type knows. */
+  readonly tabletCountOf: (node: Node) => number;
   revision = 1n << 32n;
+
+  constructor(tabletCountOf: (node: Node) => number = () => 0) {
+    this.tabletCountOf = tabletCountOf;
+  }
 }
 
 export class TreeLayers implements TreeReader {
@@ -114,6 +123,7 @@ export class TreeLayers implements TreeReader {
   readonly nodesByType: Layer2<string>;
   readonly expiring: Layer1<true>;
   readonly accountNodeCounts: Layer1<number>;
+  readonly accountTabletCounts: Layer1<number>;
   readonly #base: TreeState;
   revision: bigint;
 
@@ -131,6 +141,7 @@ export class TreeLayers implements TreeReader {
     this.nodesByType = new Layer2(base.nodesByType);
     this.expiring = new Layer1(base.expiring);
     this.accountNodeCounts = new Layer1(base.accountNodeCounts);
+    this.accountTabletCounts = new Layer1(base.accountTabletCounts);
     this.revision = base.revision;
   }
 
@@ -145,8 +156,12 @@ export class TreeLayers implements TreeReader {
       this.expiring.delete(node.id);
     }
     if (before?.account !== node.account) {
-      this.#count(before?.account, -1);
-      this.#count(node.account, 1);
+      this.#count(this.accountNodeCounts, before?.account, -1);
+      this.#count(this.accountNodeCounts, node.account, 1);
+    }
+    if (before?.account !== node.account || before.state !== node.state) {
+      this.#countTablets(before, -1);
+      this.#countTablets(node, 1);
     }
     if (before === undefined) {
       this.nodesByType.set(node.type, node.id, "");
@@ -157,7 +172,9 @@ export class TreeLayers implements TreeReader {
   }
 
   deleteNode(node: Node): void {
-    this.#count(this.nodes.get(node.id)?.account, -1);
+    const before = this.nodes.get(node.id);
+    this.#count(this.accountNodeCounts, before?.account, -1);
+    this.#countTablets(before, -1);
     this.nodes.delete(node.id);
     this.expiring.delete(node.id);
     this.nodesByType.delete(node.type, node.id);
@@ -194,9 +211,15 @@ export class TreeLayers implements TreeReader {
     }
   }
 
-  #count(account: string | undefined, change: number): void {
-    if (account !== undefined) {
-      this.accountNodeCounts.set(account, (this.accountNodeCounts.get(account) ?? 0) + change);
+  #count(counts: Layer1<number>, account: string | undefined, change: number): void {
+    if (account !== undefined && change !== 0) {
+      counts.set(account, (counts.get(account) ?? 0) + change);
+    }
+  }
+
+  #countTablets(node: Node | undefined, sign: 1 | -1): void {
+    if (node !== undefined) {
+      this.#count(this.accountTabletCounts, node.account, sign * this.#base.tabletCountOf(node));
     }
   }
 
@@ -223,6 +246,7 @@ export class TreeLayers implements TreeReader {
     this.nodesByType.apply();
     this.expiring.apply();
     this.accountNodeCounts.apply();
+    this.accountTabletCounts.apply();
     this.#base.revision = this.revision;
   }
 }

@@ -27,6 +27,7 @@ import { applyPatch } from "./patch.ts";
 import { resolveTarget } from "./resolve.ts";
 import { branchRow, type StoredPatch, type TreeReader } from "./state.ts";
 import { findTransactionObject, transactionChain } from "./transaction-objects.ts";
+import type { UsageIncrease } from "./types/account-limits.ts";
 
 /** What all views of one tree share. */
 export interface ViewEnvironment {
@@ -36,8 +37,8 @@ export interface ViewEnvironment {
   readonly rootId: string;
   readonly types: NodeTypes;
   readonly findObject: ((view: View, id: string) => Node | undefined) | undefined;
-  /** @throws YtError 905, 902 when the account has no room for one more node */
-  checkAccount(view: View, account: string): void;
+  /** @throws YtError 905, 902 when the account, or one above it, has no room for that */
+  checkAccount(view: View, account: string, increase: UsageIncrease): void;
   /** Directory of the committed state. */
   subjects(): SubjectDirectory;
 }

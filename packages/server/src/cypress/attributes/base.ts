@@ -238,8 +238,13 @@ export const nodeAttributes: Attributes = [
     {
       get: (node) => node.account,
       set: (_draft, _node, value) => ({ account: parseString(value) }),
-      authorizeValue(draft, _node, value) {
-        draft.checkAccountUse(parseString(value));
+      authorizeValue(draft, node, value) {
+        const account = parseString(value);
+        draft.checkAccountUse(account);
+        if (account !== node.account) {
+          const tabletCount = draft.typeOf(node).tabletCount?.(node.state) ?? 0;
+          draft.checkAccountRoom(account, { nodeCount: 1, tabletCount });
+        }
       },
     },
   ],

@@ -147,6 +147,7 @@ class Copier {
       id,
       account,
       state,
+      ...(this.#move ? { takesPlaceOf: source } : {}),
       overrides: this.#overrides(source),
     });
     for (const [key, childId] of children) {

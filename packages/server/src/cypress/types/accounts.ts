@@ -3,30 +3,22 @@
  * Specified in: yt/yt/server/master/security_server/account.h, cluster_resources.h.
  */
 import { assert, bare, isMap, mapOf, type YsonMap, type YsonValue, YtError } from "@qyt/base";
-import { parseBoolean, parseInteger, parseString } from "../attributes/values.ts";
-import type { Node } from "../node.ts";
+import { parseBoolean, parseString } from "../attributes/values.ts";
 import type { BuiltinAttribute, NodeType, ResourceUsage, View } from "../node-type.ts";
+import {
+  type AccountState,
+  accountByName,
+  accountSubtree,
+  changedLimits,
+  checkLimitsFit,
+  childrenOfAccount,
+  defaultAccountLimits,
+  noLimits,
+  rootAccount,
+} from "./account-limits.ts";
 import { createNamedObject } from "./objects.ts";
 
-export interface AccountState {
-  readonly name: string;
-  readonly parentName?: string;
-  readonly limits: YsonMap;
-  readonly allowChildrenLimitOvercommit: boolean;
-}
-
 export const builtinAccounts: readonly string[] = ["root", "sys", "tmp", "intermediate"];
-
-/** Limits of an account until somebody sets them: large, as a stand-alone cluster has no quota. */
-export const defaultAccountLimits: YsonMap = mapOf({
-  disk_space: 1n << 50n,
-  disk_space_per_medium: mapOf({ default: 1n << 50n }),
-  node_count: 1_000_000n,
-  chunk_count: 1_000_000n,
-  tablet_count: 100_000n,
-  tablet_static_memory: 1n << 40n,
-  master_memory: mapOf({ total: 1n << 40n, chunk_host: 1n << 40n, per_cell: new Map() }),
-});
 
 /** The resource map of accounts and nodes. */
 export function resourceMap(usage: ResourceUsage, nodeCount: number): YsonMap {
@@ -52,15 +44,6 @@ export function addUsage(a: ResourceUsage, b: ResourceUsage): ResourceUsage {
   };
 }
 
-function isAccountState(state: unknown): state is AccountState {
-  return typeof state === "object" && state !== null && "limits" in state;
-}
-
-export function accountState(node: Node): AccountState {
-  assert(isAccountState(node.state), `node ${node.id} is an account`);
-  return node.state;
-}
-
 function usageOfAccount(view: View, names: ReadonlySet<string>): YsonMap {
   let usage: ResourceUsage = {};
   let nodeCount = 0;
@@ -78,22 +61,6 @@ function usageOfAccount(view: View, names: ReadonlySet<string>): YsonMap {
     }
   }
   return resourceMap(usage, nodeCount);
-}
-
-/** The account and all below it. */
-function accountSubtree(view: View, name: string): Set<string> {
-  const names = new Set([name]);
-  for (let grown = true; grown; ) {
-    grown = false;
-    for (const node of view.nodesOfType("account")) {
-      const { name: child, parentName } = accountState(node);
-      if (parentName !== undefined && names.has(parentName) && !names.has(child)) {
-        names.add(child);
-        grown = true;
-      }
-    }
-  }
-  return names;
 }
 
 const own: BuiltinAttribute<AccountState> = {
@@ -117,24 +84,15 @@ function violated(usage: YsonMap, limits: YsonMap): YsonMap {
 const attributes = new Map<string, BuiltinAttribute<AccountState>>([
   ["name", { get: (node) => node.state.name }],
   ["parent_name", { get: (node) => node.state.parentName }],
+  ["children", { opaque: true, get: (node, view) => [...childrenOfAccount(view, node.state.name)] }],
   [
     "resource_limits",
     {
       get: (node) => node.state.limits,
-      set(_draft, node, value) {
-        const plain = bare(value);
-        if (!isMap(plain)) {
-          throw new YtError("Resource limits must be a map");
-        }
-        const limits = new Map(node.state.limits);
-        for (const [name, limit] of plain) {
-          const isMapValue = isMap(bare(limit));
-          if (!isMapValue && parseInteger(limit) < 0n) {
-            throw new YtError(`Limit "${name}" cannot be negative`);
-          }
-          limits.set(name, isMapValue ? bare(limit) : parseInteger(limit));
-        }
-        return { state: { ...node.state, limits } };
+      set(draft, node, value) {
+        const state = { ...node.state, limits: changedLimits(node.state.limits, value) };
+        checkLimitsFit(draft, state);
+        return { state };
       },
     },
   ],
@@ -142,9 +100,11 @@ const attributes = new Map<string, BuiltinAttribute<AccountState>>([
     "allow_children_limit_overcommit",
     {
       get: (node) => node.state.allowChildrenLimitOvercommit,
-      set: (_draft, node, value) => ({
-        state: { ...node.state, allowChildrenLimitOvercommit: parseBoolean(value) },
-      }),
+      set(draft, node, value) {
+        const state = { ...node.state, allowChildrenLimitOvercommit: parseBoolean(value) };
+        checkLimitsFit(draft, state);
+        return { state };
+      },
     },
   ],
   ["resource_usage", own],
@@ -186,57 +146,42 @@ export const accountType: NodeType<AccountState> = {
   },
   create(draft, input) {
     const name = parseString(input.attributes.get("name") ?? "");
-    const parentName = parseString(input.attributes.get("parent_name") ?? "root");
+    const parentName = parseString(input.attributes.get("parent_name") ?? rootAccount);
     input.attributes.delete("name");
     input.attributes.delete("parent_name");
-    const accounts = draft.resolveNode("//sys/accounts");
-    if (name !== "root" && draft.child(accounts.id, parentName) === undefined) {
-      throw new YtError(`No such account "${parentName}"`, { code: "NoSuchAccount" });
+    if (name === rootAccount) {
+      return { name, limits: defaultAccountLimits, allowChildrenLimitOvercommit: false };
     }
     return {
       name,
-      ...(name === "root" ? {} : { parentName }),
-      limits: defaultAccountLimits,
+      parentName,
+      limits: accountByName(draft, parentName).state.name === rootAccount ? defaultAccountLimits : noLimits,
       allowChildrenLimitOvercommit: false,
     };
   },
-  createObject: (draft, attributesOfRequest, options) =>
-    createNamedObject(draft, {
+  /** Needs `write` on the parent, of whose limits the new account takes a part. */
+  createObject(draft, attributesOfRequest, options) {
+    const parentName = parseString(attributesOfRequest.get("parent_name") ?? rootAccount);
+    draft.check(draft.user, "write", accountByName(draft, parentName));
+    return createNamedObject(draft, {
       type: "account",
       mapPath: "//sys/accounts",
       attributes: attributesOfRequest,
       ...options,
-    }),
+    });
+  },
   onRemove(draft, node) {
     if (builtinAccounts.includes(node.state.name)) {
       throw new YtError(`Cannot remove a built-in account "${node.state.name}"`);
+    }
+    if (childrenOfAccount(draft, node.state.name).length > 0) {
+      throw new YtError(`Account "${node.state.name}" cannot be removed: it has children`);
     }
     if ((draft.tree.accountNodeCounts.get(node.state.name) ?? 0) > 0) {
       throw new YtError(`Account "${node.state.name}" cannot be removed: it is in use`);
     }
   },
+  aclParent: ({ state }, view) =>
+    state.parentName === undefined ? undefined : accountByName(view, state.parentName).id,
   describe: (node) => `account "${node.state.name}"`,
 };
-
-/**
- * Whether the account has room for one more node.
- * @throws YtError 905 when there is no such account, 902 over its limit
- */
-export function checkNodeCount(view: View, account: string): void {
-  const accounts = view.findNode("//sys/accounts");
-  if (accounts === undefined) {
-    return;
-  }
-  const node = view.child(accounts.id, account);
-  if (node === undefined) {
-    throw new YtError(`No such account "${account}"`, { code: "NoSuchAccount" });
-  }
-  const limit = accountState(node).limits.get("node_count");
-  const used = BigInt(view.tree.accountNodeCounts.get(account) ?? 0);
-  if (typeof limit === "bigint" && used >= limit) {
-    throw new YtError(`Account "${account}" is over Cypress node count limit`, {
-      code: "AccountLimitExceeded",
-      attributes: { usage: used, limit, increase: 1n },
-    });
-  }
-}

@@ -71,6 +71,7 @@ function toDynamic(
   state: TableState,
 ): TableState {
   const schema = toDynamicSchema(state.schema);
+  draft.checkAccountRoom(node.account, { tabletCount: 1 });
   if (schema.keyColumnCount > 0) {
     throw new YtError(
       "Making a sorted static table dynamic is not supported; create a dynamic table and insert its rows",

@@ -80,6 +80,7 @@ export function reshardTable(
     : reshardOrdered(environment, draft, node, first, last, options);
   const tablets = [...state.tablets.slice(0, first), ...replacement, ...state.tablets.slice(last + 1)];
   checkTabletCount(tablets.length);
+  draft.checkAccountRoom(node.account, { tabletCount: tablets.length - state.tablets.length });
   const next = { ...state, tablets };
   draft.update(node.id, { state: isSortedDynamic(state) ? next : withNewLayout(draft, next) });
 }

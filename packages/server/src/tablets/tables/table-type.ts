@@ -38,6 +38,7 @@ export function createTableType(environment: TableEnvironment): NodeType<TableSt
     onSnapshotReleased: (draft, node) => releaseRows(environment, draft, node.state),
     assignedTablets: ({ state }) =>
       state.tablets.filter((tablet) => tablet.state !== "unmounted").map(({ id }) => id),
+    tabletCount: ({ tablets }) => tablets.length,
     usage(node) {
       return usageOf(environment, node.state);
     },
