@@ -239,6 +239,11 @@ function mergeRemoval(draft: TreeDraft, target: string | undefined, nodeId: stri
     }
     return;
   }
+  const branch = layers.branches.get(target, nodeId);
+  if (branch?.kind === "snapshot") {
+    // The transaction above has frozen the node meanwhile: what was done to it below is lost.
+    return;
+  }
   const above = draft.view(target);
   const node = above.node(nodeId);
   if (node === undefined) {
@@ -247,7 +252,6 @@ function mergeRemoval(draft: TreeDraft, target: string | undefined, nodeId: stri
   if (node.parentId !== undefined && node.key !== undefined) {
     layers.branchChildren.set(branchRow(target, node.parentId), node.key, "");
   }
-  const branch = layers.branches.get(target, nodeId);
   if (branch?.kind === "created") {
     forgetBranch(draft, target, nodeId);
     draft.typeOf(node).onRemove?.(draft, node);

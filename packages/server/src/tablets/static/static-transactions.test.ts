@@ -178,6 +178,21 @@ describe("copies", () => {
   });
 });
 
+test("a removal below a transaction that has frozen the table meanwhile is lost, and nothing is left behind", async () => {
+  await fixture.cypress.create(root, { type: "table", path: "//tmp/t" });
+  await fixture.write("//tmp/t", "{a=1}");
+  const outer = await begin();
+  const inner = await begin(outer);
+  await fixture.cypress.remove(inner, { path: "//tmp/t" });
+  await fixture.cypress.lock(outer, { path: "//tmp/t", mode: "snapshot" });
+  await commit(inner);
+  expect(await fixture.column("//tmp/t", outer)).toBe("1");
+  await commit(outer);
+  expect(await fixture.column("//tmp/t")).toBe("1");
+  await fixture.cypress.remove(root, { path: "//tmp/t" });
+  expect(await records(keyspace.rowBlocks)).toBe(0);
+});
+
 interface Running {
   readonly context: RequestContext & { transactionId: string };
   readonly parent: Running | undefined;
