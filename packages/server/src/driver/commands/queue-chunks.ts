@@ -12,8 +12,9 @@ import { optional, parameter, readParameters } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
 
 const maxTrimRequests = 10_000;
-/** So many requests take about a millisecond. */
-const requestsPerTurn = 100;
+/** So many looks at a chunk take about a millisecond; a request costs as much as some dozens. */
+const looksPerTurn = 20_000;
+const looksPerRequest = 100;
 
 const trimRequest = z.object({
   path: parameter.path,
@@ -43,9 +44,13 @@ const getSafeTrimRowCount = defineCommand({
       );
     }
     const results: YsonValue[] = [];
+    let looks = 0;
     for (const request of requests) {
-      results.push(safeTrimRowCount(context, request));
-      if (results.length % requestsPerTurn === 0) {
+      const { result, chunkCount } = safeTrimRowCount(context, request);
+      results.push(result);
+      looks += looksPerRequest + chunkCount;
+      if (looks >= looksPerTurn) {
+        looks = 0;
         await turn();
       }
     }
@@ -53,7 +58,10 @@ const getSafeTrimRowCount = defineCommand({
   },
 });
 
-function safeTrimRowCount(context: CommandContext, request: YsonMap): YsonMap {
+function safeTrimRowCount(
+  context: CommandContext,
+  request: YsonMap,
+): { readonly result: YsonMap; readonly chunkCount: number } {
   try {
     const { path, tablet_index, timestamp } = readParameters(trimRequest, request);
     const { user } = context;
@@ -61,10 +69,13 @@ function safeTrimRowCount(context: CommandContext, request: YsonMap): YsonMap {
     if (table.sorted) {
       throw new YtError(`Table ${table.path} is not ordered`, { attributes: { path: table.path } });
     }
-    const rowCount = table.readableTablet(tablet_index).safeTrimRowCount(timestamp);
-    return mapOf({ row_count: BigInt(rowCount) });
+    const tablet = table.readableTablet(tablet_index);
+    return {
+      result: mapOf({ row_count: BigInt(tablet.safeTrimRowCount(timestamp)) }),
+      chunkCount: tablet.visible.sealed.length,
+    };
   } catch (thrown) {
-    return mapOf({ error: errorToYson(toYtError(thrown)) });
+    return { result: mapOf({ error: errorToYson(toYtError(thrown)) }), chunkCount: 0 };
   }
 }
 
