@@ -17,7 +17,8 @@ import {
   type RowToWrite,
   sessionKey,
 } from "./queue-model.ts";
-import { sessionNames, type World } from "./world.ts";
+import { sessionNames } from "./stored-state.ts";
+import type { World } from "./world.ts";
 
 type Run<T> = (choices: T, model: QueueModel, world: World) => Promise<void>;
 

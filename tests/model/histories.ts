@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { changeTablets, history, historyWithRestarts } from "./commands.ts";
 import { QueueModel, queueNames } from "./queue-model.ts";
 import { type ClusterKind, RealCluster } from "./real-cluster.ts";
+import { compareAll } from "./stored-state.ts";
 import { World } from "./world.ts";
 
 export interface HistoriesOptions extends ClusterKind {
@@ -64,7 +65,7 @@ async function runHistory(
         }
       }
     }
-    await world.compareAll(model);
+    await compareAll(world, model);
   } finally {
     await world.remove();
   }

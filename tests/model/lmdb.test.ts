@@ -6,7 +6,7 @@ it("any history gives what the model gives, in LMDB", async () => {
   const { outcomes } = await runHistories({
     store: "lmdb",
     door: "driver",
-    count: 900,
+    count: 1900,
     // Their commits share groups, as those of many clients do.
     sideBySide: 30,
     hasRestarts: false,

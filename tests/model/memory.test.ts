@@ -6,7 +6,7 @@ it("any history gives what the model gives, in memory", async () => {
   const { outcomes } = await runHistories({
     store: "memory",
     door: "driver",
-    count: 900,
+    count: 1900,
     sideBySide: 1,
     hasRestarts: false,
   });

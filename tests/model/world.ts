@@ -2,15 +2,14 @@
  * The real side of one history: two queues of its own on a shared cluster. Every method does what the
  * model's method of the same name says, and fails when the answer is another one.
  */
-import { bare, defined, isMap, mapOf, Uint64, type YsonMap, type YsonValue } from "@qyt/base";
+import { defined, mapOf, Uint64 } from "@qyt/base";
 import { toYson, writeYsonList } from "@qyt/yson";
-import { agreeing, compareMeta, field, learn, pulled, rowsBody } from "./answers.ts";
-import type { Answer, Parameters } from "./door.ts";
+import { agreeing, field, learn, pulled, rowsBody } from "./answers.ts";
+import type { Parameters } from "./door.ts";
 import {
   type AdvanceRequest,
   type Commit,
   type ConsumerName,
-  consumerNames,
   hasSystemColumns,
   type LifecycleCommand,
   type Place,
@@ -26,8 +25,9 @@ import {
   type RowToWrite,
   type Session,
 } from "./queue-model.ts";
-import { clusterName, codesOf, consumerPath, producerPath, type RealCluster } from "./real-cluster.ts";
+import { consumerPath, producerPath, type RealCluster } from "./real-cluster.ts";
 import { expectSame } from "./same.ts";
+import { WorldCalls } from "./world-calls.ts";
 
 const systemColumns = [
   { name: "$timestamp", type: "uint64" },
@@ -36,8 +36,8 @@ const systemColumns = [
 const dataColumn = { name: "data", type: "string" };
 
 export class World {
+  readonly calls: WorldCalls;
   readonly #cluster: RealCluster;
-  readonly #name: string;
   /** Ids of the open transactions, by slot. */
   readonly #transactions = new Map<number, string>();
   /** Real revisions by the model's, by queue. */
@@ -46,7 +46,7 @@ export class World {
 
   private constructor(cluster: RealCluster) {
     this.#cluster = cluster;
-    this.#name = cluster.freshName();
+    this.calls = new WorldCalls(cluster);
   }
 
   static async create(cluster: RealCluster): Promise<World> {
@@ -56,8 +56,8 @@ export class World {
   }
 
   async #createQueue(queue: QueueName): Promise<void> {
-    const path = this.#path(queue);
-    await this.#call("create", {
+    const path = this.calls.path(queue);
+    await this.calls.call("create", {
       type: "table",
       path,
       attributes: mapOf({
@@ -67,7 +67,7 @@ export class World {
       }),
       recursive: true,
     });
-    await this.#call("mount_table", { path });
+    await this.calls.call("mount_table", { path });
   }
 
   /** When it is needed for the first time: most histories use few of the pairs. */
@@ -75,8 +75,8 @@ export class World {
     const pair = `${consumer}/${queue}`;
     if (!this.#registered.has(pair)) {
       this.#registered.add(pair);
-      const paths = { queue_path: this.#path(queue), consumer_path: consumerPath(consumer) };
-      await this.#call("register_queue_consumer", { ...paths, vital: false });
+      const paths = { queue_path: this.calls.path(queue), consumer_path: consumerPath(consumer) };
+      await this.calls.call("register_queue_consumer", { ...paths, vital: false });
     }
   }
 
@@ -85,22 +85,7 @@ export class World {
     for (const slot of [...this.#transactions.keys()]) {
       await this.abort(slot);
     }
-    await this.#call("remove", { path: `//model/${this.#name}`, recursive: true });
-  }
-
-  #path(queue: QueueName): string {
-    return `//model/${this.#name}/${queue}`;
-  }
-
-  async #call(command: string, parameters: Parameters, body?: Buffer): Promise<Answer> {
-    try {
-      const answer = await this.#cluster.door.call(command, parameters, body);
-      this.#cluster.count(`${command} done`);
-      return answer;
-    } catch (thrown) {
-      this.#cluster.count(`${command} ${codesOf(thrown).at(-1)}`);
-      throw thrown;
-    }
+    await this.calls.call("remove", { path: this.calls.directory, recursive: true });
   }
 
   #slot(slot: number | undefined): Parameters {
@@ -110,7 +95,7 @@ export class World {
   // Transactions
 
   async begin(slot: number): Promise<void> {
-    const { value } = await this.#call("start_transaction", {
+    const { value } = await this.calls.call("start_transaction", {
       type: "tablet",
       sticky: true,
       timeout: 600_000n,
@@ -121,7 +106,7 @@ export class World {
   async commit(slot: number, expected: Refusal | undefined, commit: Commit | undefined): Promise<void> {
     const parameters = this.#slot(slot);
     this.#transactions.delete(slot);
-    const answer = await agreeing(this.#call("commit_transaction", parameters), expected);
+    const answer = await agreeing(this.calls.call("commit_transaction", parameters), expected);
     const timestamp = answer === undefined ? undefined : field(answer.value, "primary_commit_timestamp");
     if (timestamp instanceof Uint64 && commit !== undefined) {
       commit.timestamp = timestamp.value;
@@ -131,7 +116,7 @@ export class World {
   async abort(slot: number): Promise<void> {
     const parameters = this.#slot(slot);
     this.#transactions.delete(slot);
-    await this.#call("abort_transaction", parameters);
+    await this.calls.call("abort_transaction", parameters);
   }
 
   async restart(): Promise<void> {
@@ -145,7 +130,7 @@ export class World {
   async findEnded(slot: number): Promise<void> {
     const parameters = this.#slot(slot);
     this.#transactions.delete(slot);
-    await agreeing(this.#call("ping_transaction", parameters), new Refusal("NoSuchTransaction"));
+    await agreeing(this.calls.call("ping_transaction", parameters), new Refusal("NoSuchTransaction"));
   }
 
   // Rows
@@ -168,11 +153,11 @@ export class World {
     expected: Refusal | undefined,
   ): Promise<void> {
     const parameters = {
-      path: this.#path(queue),
+      path: this.calls.path(queue),
       ...this.#slot(slot),
       ...(await this.#layout(queue, layout)),
     };
-    await agreeing(this.#call("insert_rows", parameters, rowsBody(rows)), expected);
+    await agreeing(this.calls.call("insert_rows", parameters, rowsBody(rows)), expected);
   }
 
   /** Inserts rows for any partition that takes them, and tells which one the system chose. */
@@ -189,11 +174,11 @@ export class World {
       data.map((text) => mapOf({ data: text })),
       "binary",
     );
-    await agreeing(this.#call("insert_rows", { path: this.#path(queue) }, body), expected);
+    await agreeing(this.calls.call("insert_rows", { path: this.calls.path(queue) }, body), expected);
     if (expected !== undefined) {
       return expected;
     }
-    const counts = await this.#rowCounts(
+    const counts = await this.calls.rowCounts(
       queue,
       places.map(({ index }) => index),
     );
@@ -204,28 +189,13 @@ export class World {
     return defined(grown[0], "partition").index;
   }
 
-  async #rowCounts(
-    queue: QueueName,
-    indexes: readonly number[],
-  ): Promise<{ total: unknown; trimmed: unknown }[]> {
-    const { value } = await this.#call("get_tablet_infos", {
-      path: this.#path(queue),
-      tablet_indexes: indexes.map((index) => BigInt(index)),
-    });
-    const tablets = field(value, "tablets");
-    return (Array.isArray(tablets) ? tablets : []).map((tablet) => ({
-      total: field(tablet, "total_row_count"),
-      trimmed: field(tablet, "trimmed_row_count"),
-    }));
-  }
-
   async trim(place: Place, count: number, expected: Refusal | undefined): Promise<void> {
     const parameters = {
-      path: this.#path(place.queue),
+      path: this.calls.path(place.queue),
       tablet_index: BigInt(place.partition),
       trimmed_row_count: BigInt(count),
     };
-    await agreeing(this.#call("trim_rows", parameters), expected);
+    await agreeing(this.calls.call("trim_rows", parameters), expected);
   }
 
   /** @param consumer reads through it, from its offset when the request names none */
@@ -239,8 +209,8 @@ export class World {
     if (consumer !== undefined) {
       await this.#register(consumer, queue);
     }
-    const pull = this.#call(consumer === undefined ? "pull_queue" : "pull_queue_consumer", {
-      queue_path: this.#path(queue),
+    const pull = this.calls.call(consumer === undefined ? "pull_queue" : "pull_queue_consumer", {
+      queue_path: this.calls.path(queue),
       partition_index: BigInt(partition),
       offset,
       max_row_count: BigInt(maxRowCount),
@@ -285,9 +255,9 @@ export class World {
     if (!request.clientSide) {
       await this.#register(request.consumer, request.queue);
     }
-    const advance = this.#call("advance_queue_consumer", {
+    const advance = this.calls.call("advance_queue_consumer", {
       consumer_path: consumerPath(request.consumer),
-      queue_path: this.#path(request.queue),
+      queue_path: this.calls.path(request.queue),
       partition_index: BigInt(request.partition),
       old_offset: request.oldOffset,
       new_offset: request.newOffset,
@@ -298,16 +268,16 @@ export class World {
   }
 
   #session(queue: QueueName, session: string): Parameters {
-    return { producer_path: producerPath, queue_path: this.#path(queue), session_id: session };
+    return { producer_path: producerPath, queue_path: this.calls.path(queue), session_id: session };
   }
 
   async openSession(queue: QueueName, session: string, expected: Session): Promise<void> {
-    const { value } = await this.#call("create_queue_producer_session", this.#session(queue, session));
+    const { value } = await this.calls.call("create_queue_producer_session", this.#session(queue, session));
     expectSame(value, mapOf({ epoch: expected.epoch, sequence_number: expected.number, user_meta: null }));
   }
 
   async removeSession(queue: QueueName, session: string): Promise<void> {
-    await this.#call("remove_queue_producer_session", this.#session(queue, session));
+    await this.calls.call("remove_queue_producer_session", this.#session(queue, session));
   }
 
   async push(
@@ -317,7 +287,7 @@ export class World {
     layout: number,
   ): Promise<void> {
     const { queue, session, epoch, numbers, isBatch, rows } = request;
-    const push = this.#call(
+    const push = this.calls.call(
       "push_queue_producer",
       {
         ...this.#session(queue, session),
@@ -358,7 +328,7 @@ export class World {
     await this.#revision(queue, layouts.before);
     const range =
       only === undefined ? {} : { first_tablet_index: BigInt(only), last_tablet_index: BigInt(only) };
-    await agreeing(this.#call(`${command}_table`, { path: this.#path(queue), ...range }), expected);
+    await agreeing(this.calls.call(`${command}_table`, { path: this.calls.path(queue), ...range }), expected);
     // Where the layout is the same, the next pull compares the revision that it is told.
     if (layouts.after !== layouts.before) {
       const known = this.#revisions[queue];
@@ -369,91 +339,10 @@ export class World {
   }
 
   async #readRevision(queue: QueueName): Promise<bigint> {
-    const { value } = await this.#call("get", { path: `${this.#path(queue)}/@tablet_layout_revision` });
+    const { value } = await this.calls.call("get", {
+      path: `${this.calls.path(queue)}/@tablet_layout_revision`,
+    });
     const revision = field(value, "value");
     return revision instanceof Uint64 ? revision.value : -1n;
   }
-
-  /** Everything that is stored, against everything that the model has. All partitions must be readable. */
-  async compareAll(model: QueueModel): Promise<void> {
-    for (const queue of queueNames) {
-      const partitions = model.partitions(queue);
-      expectSame(
-        await this.#rowCounts(queue, [...partitions.keys()]),
-        partitions.map(({ rows, trimmed }) => ({ total: BigInt(rows.length), trimmed: BigInt(trimmed) })),
-      );
-      for (const partition of partitions.keys()) {
-        await this.#compareRows(model, { queue, partition });
-      }
-    }
-    await this.#compareSessions(model);
-    for (const consumer of consumerNames) {
-      await this.#compareOffsets(model, consumer);
-    }
-    // Later commits have later timestamps.
-    const timestamps = model.commits.flatMap(({ timestamp }) => (timestamp === undefined ? [] : [timestamp]));
-    expectSame(
-      timestamps,
-      [...new Set(timestamps)].sort((a, b) => (a < b ? -1 : 1)),
-    );
-  }
-
-  async #compareRows(model: QueueModel, place: Place): Promise<void> {
-    const { rows, trimmed } = model.partition(place);
-    for (let offset = 0; offset < rows.length; ) {
-      const request = { ...place, offset: BigInt(offset), maxRowCount: 1000, maxDataWeight: 1 << 24 };
-      const count = await this.pull(request, undefined, model.pull(request), model.layouts[place.queue]);
-      if (count === 0) {
-        expectSame(trimmed, rows.length);
-        return;
-      }
-      offset = Math.max(offset, trimmed) + count;
-    }
-  }
-
-  async #compareSessions(model: QueueModel): Promise<void> {
-    const places = queueNames.flatMap((queue) => sessionNames.map((session) => ({ queue, session })));
-    const rows = await this.#lookup(
-      producerPath,
-      places.map(({ queue, session }) => ({ queue_path: this.#path(queue), session_id: session })),
-    );
-    expectSame(
-      rows.map((row) => row && [row.get("epoch"), row.get("sequence_number")]),
-      places.map(({ queue, session }) => {
-        const expected = model.session(queue, session);
-        return expected === undefined ? null : [expected.epoch, expected.number];
-      }),
-    );
-  }
-
-  async #compareOffsets(model: QueueModel, consumer: ConsumerName): Promise<void> {
-    const places = queueNames.flatMap((queue) =>
-      [...model.partitions(queue).keys()].map((partition) => ({ queue, partition })),
-    );
-    const rows = await this.#lookup(
-      consumerPath(consumer),
-      places.map(({ queue, partition }) => ({
-        queue_path: this.#path(queue),
-        partition_index: new Uint64(BigInt(partition)),
-      })),
-    );
-    for (const [position, place] of places.entries()) {
-      const expected = model.storedOffset(consumer, place);
-      const row = rows[position] ?? null;
-      expectSame(row?.get("offset"), expected === undefined ? undefined : new Uint64(expected.offset));
-      compareMeta(bare(row?.get("meta") ?? null), expected?.meta ?? null);
-    }
-  }
-
-  async #lookup(path: string, keys: readonly Record<string, YsonValue>[]): Promise<(YsonMap | null)[]> {
-    const body = keys.map((key) => mapOf({ queue_cluster: clusterName, ...key }));
-    const { rows } = await this.#call(
-      "lookup_rows",
-      { path, keep_missing_rows: true },
-      writeYsonList(body, "binary"),
-    );
-    return rows.map((row) => (isMap(row) ? row : null));
-  }
 }
-
-export const sessionNames = ["a", "b"] as const;
