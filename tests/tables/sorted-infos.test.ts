@@ -55,6 +55,8 @@ describe("tablet infos of a sorted table", () => {
     expect([same, second > first]).toEqual([first, true]);
     await cluster.ok("delete_rows", '{path="//tmp/t"}', "{key=10}");
     expect(((await written([1]))[0] ?? 0n) > second).toBe(true);
+    const attribute = '{path="//tmp/t/@tablets/1/last_commit_timestamp";output_format=<format=text>yson}';
+    expect(await cluster.ok("get", attribute)).toContain(`${(await written([1]))[0] ?? 0n}u`);
     const [info] = await infos([1]);
     expect((info?.barrier ?? 0n) >= (info?.written ?? 0n)).toBe(true);
   });

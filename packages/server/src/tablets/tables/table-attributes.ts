@@ -106,7 +106,11 @@ export function tableAttributes(environment: TableEnvironment): ReadonlyMap<stri
     ),
     opaqueWhen(isDynamic),
   );
-  add("pivot_keys", (state) => (isSortedDynamic(state) ? pivotKeys(state) : undefined), opaqueWhen(isSortedDynamic));
+  add(
+    "pivot_keys",
+    (state) => (isSortedDynamic(state) ? pivotKeys(state) : undefined),
+    opaqueWhen(isSortedDynamic),
+  );
   add(
     "tablet_statistics",
     whenDynamic((state) => statisticsMap(totals(environment, state), state.tablets.length)),
@@ -286,7 +290,9 @@ function describeTablet(
     statistics: statisticsMap(statistics ?? nothing, 1),
     error_count: 0n,
     replication_error_count: 0n,
-    last_commit_timestamp: new Uint64(ordered?.visible.lastWriteTimestamp ?? 0n),
+    last_commit_timestamp: new Uint64(
+      ordered?.visible.lastWriteTimestamp ?? environment.lastWriteTimestamp(tablet.id),
+    ),
     pivot_key: isSortedDynamic(state) ? pivotKeyToYson(state, tablet.pivotKey) : undefined,
     trimmed_row_count: statistics === undefined ? undefined : BigInt(statistics.trimmedRowCount),
     flushed_row_count: statistics === undefined ? undefined : BigInt(statistics.flushedRowCount),
