@@ -18,6 +18,18 @@ async function begin(world: World, parentId?: string): Promise<{ id: string; con
   return { id, context: { user: "root", transactionId: id } };
 }
 
+it("what a nested transaction has removed stays locked when it has committed", async () => {
+  const world = await openWorld();
+  await world.create("map_node", "//tmp/d");
+  const outer = await begin(world);
+  const inner = await begin(world, outer.id);
+  await world.cypress.remove(inner.context, { path: "//tmp/d" });
+  await world.cypress.commitTransaction(root, inner.id);
+  expect((await failure(world.set("//tmp/d/@a", 1n))).has("ConcurrentTransactionLockConflict")).toBe(true);
+  await world.cypress.commitTransaction(root, outer.id);
+  expect(await world.exists("//tmp/d")).toBe(false);
+});
+
 describe("transactions", () => {
   it("[tables 63] [http 74] show their changes inside, and outside after the commit", async () => {
     const world = await openWorld();

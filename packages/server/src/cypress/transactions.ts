@@ -317,6 +317,14 @@ function mergeCreation(draft: TreeDraft, target: string | undefined, node: Node)
   }
 }
 
+/** Whether the transaction sees the node, or has removed it: others must not touch what is about to go. */
+function isInReachOf(draft: TreeDraft, transactionId: string, nodeId: string): boolean {
+  return (
+    draft.layers.branches.get(transactionId, nodeId)?.kind === "removed" ||
+    draft.view(transactionId).node(nodeId) !== undefined
+  );
+}
+
 /** Locks go to the parent; those of a topmost transaction, and snapshots, end. Gives the nodes concerned. */
 function promoteLocks(draft: TreeDraft, record: TransactionRecord): string[] {
   const touched: string[] = [];
@@ -330,7 +338,7 @@ function promoteLocks(draft: TreeDraft, record: TransactionRecord): string[] {
       record.parentId !== undefined &&
       lock.state === "acquired" &&
       lock.mode !== "snapshot" &&
-      draft.view(record.parentId).node(nodeId) !== undefined;
+      isInReachOf(draft, record.parentId, nodeId);
     if (promoted && record.parentId !== undefined) {
       draft.layers.putLock({ ...lock, transactionId: record.parentId });
     }
