@@ -2,8 +2,9 @@
  * One agent that watches objects whose rows and mapping the test writes itself, as the reference tests without
  * a synchronizer do. Passes run when the test says so.
  */
-import { isList, isMap, mapOf, Uint64, type YsonMap, type YsonValue } from "@qyt/base";
-import { parseYson, writeYsonList } from "@qyt/yson";
+import { isList, isMap, mapOf, systemClock, Uint64, type YsonMap, type YsonValue } from "@qyt/base";
+import { FakeClock } from "@qyt/testing";
+import { writeYsonList } from "@qyt/yson";
 import { AlertManager } from "../../packages/queue-agent/src/alerts/alert-manager.ts";
 import {
   type DynamicConfig,
@@ -25,6 +26,9 @@ import { type AgentWorld, referenceToString } from "./agent-fixture.ts";
 
 const root = "//sys/queue_agents";
 
+/** So that what was written just now is surely some time ago. */
+const aheadMs = 5_000;
+
 /** Columns of a row of `queues` or `consumers` in text YSON. */
 export type Columns = Readonly<Record<string, YsonValue>>;
 
@@ -42,18 +46,23 @@ export class WatchingAgent {
   readonly pass: AgentPass;
   readonly alerts: AlertManager;
   readonly server: AgentServer;
+  /** The agent's own; the cluster's clock is the system's. It starts some seconds ahead of that one. */
+  readonly clock: FakeClock;
   readonly #orchid: OrchidNode;
   config: DynamicConfig = defaultDynamicConfig;
 
   private constructor(
     world: AgentWorld,
-    parts: Pick<WatchingAgent, "context" | "pass" | "alerts" | "server"> & { readonly orchid: OrchidNode },
+    parts: Pick<WatchingAgent, "context" | "pass" | "alerts" | "server" | "clock"> & {
+      readonly orchid: OrchidNode;
+    },
   ) {
     this.world = world;
     this.context = parts.context;
     this.pass = parts.pass;
     this.alerts = parts.alerts;
     this.server = parts.server;
+    this.clock = parts.clock;
     this.#orchid = parts.orchid;
   }
 
@@ -66,6 +75,7 @@ export class WatchingAgent {
       readonly agent?: Partial<Omit<DynamicConfig["agent"], "controller">>;
     } = {},
   ): Promise<WatchingAgent> {
+    const clock = new FakeClock(systemClock.now() + aheadMs);
     const holder: { agent?: WatchingAgent } = {};
     const config: DynamicConfig = {
       ...defaultDynamicConfig,
@@ -88,6 +98,7 @@ export class WatchingAgent {
     const { context, stateReader } = await world.context({
       agentId: settings.agentId ?? server.address,
       config: () => holder.agent?.config ?? config,
+      clock,
     });
     const alerts = new AlertManager(context.clock);
     const pass = new AgentPass(context, { stateReader, alerts });
@@ -95,7 +106,7 @@ export class WatchingAgent {
     const idle = { orchid: () => mapOf({ active: false }) };
     const orchid = agentOrchid(context, { pass, alerts, shardingManager: idle, synchronizer: idle, others });
     late.node = orchid;
-    const agent = new WatchingAgent(world, { context, pass, alerts, server, orchid });
+    const agent = new WatchingAgent(world, { context, pass, alerts, server, clock, orchid });
     agent.config = config;
     holder.agent = agent;
     world.onStop(async () => {
@@ -106,8 +117,9 @@ export class WatchingAgent {
     return agent;
   }
 
-  /** A poll pass, and then a pass of every controller. */
+  /** A poll pass, and then a pass of every controller, one second later than the ones before. */
   async passes(): Promise<void> {
+    await this.clock.advance(1_000);
     await this.pass.runOnce();
     await this.pass.runControllers();
   }
@@ -223,5 +235,3 @@ export function codesOf(error: YsonValue | undefined): readonly bigint[] {
 function encoded(row: Columns): { readonly body: Buffer; readonly format: YsonValue } {
   return { body: writeYsonList([mapOf(row)], "binary"), format: "yson" };
 }
-
-export { parseYson };

@@ -26,7 +26,7 @@ interface Known {
 interface Wanted {
   readonly partition: QueuePartitionSnapshot;
   readonly offset: OffsetRow | undefined;
-  /** The rows to ask for; `null`: none is needed, or it cannot be known. */
+  /** The rows whose weight and time are wanted; `null`: none, or the offset's row has noted it. */
   readonly weightRow: bigint | null;
   readonly timestampRow: bigint | null;
 }
@@ -59,10 +59,10 @@ export class NextRows {
     const around = wanted.map((item) => {
       const { partitionIndex, tabletId } = item.partition;
       const result = this.#around(item, found);
-      if (isComplete) {
+      if (isComplete && item.partition.error === null) {
         const { weightRow, timestampRow } = item;
         this.#known.set(partitionIndex, { tabletId, weightRow, timestampRow, around: result });
-      } else {
+      } else if (!isComplete) {
         this.#known.delete(partitionIndex);
       }
       return result;
@@ -73,7 +73,8 @@ export class NextRows {
   #missing({ partition, weightRow, timestampRow }: Wanted): string[] {
     const known = this.#of(partition);
     const keys: string[] = [];
-    if (weightRow !== null && known?.weightRow !== weightRow) {
+    // A trimmed row cannot be asked for; what it weighed may still be known.
+    if (weightRow !== null && weightRow >= partition.lowerRowIndex && known?.weightRow !== weightRow) {
       keys.push(rowKey(partition.partitionIndex, weightRow));
     }
     if (timestampRow !== null && known?.timestampRow !== timestampRow) {
@@ -125,9 +126,8 @@ function wantedRows(
     return { ...common, weightRow: null, timestampRow: null };
   }
   const nextRowIndex = offset?.nextRowIndex ?? 0n;
-  const { lowerRowIndex, upperRowIndex } = partition;
   const mayHaveWeight =
-    queue.hasCumulativeDataWeightColumn && nextRowIndex > lowerRowIndex && nextRowIndex <= upperRowIndex;
+    queue.hasCumulativeDataWeightColumn && nextRowIndex > 0n && nextRowIndex <= partition.upperRowIndex;
   const isNoted = offset !== undefined && offset.cumulativeDataWeight !== null;
   return {
     ...common,
