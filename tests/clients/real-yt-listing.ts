@@ -11,18 +11,28 @@ import {
 } from "./listing.ts";
 import { ClustersForYt, type Environment, hasEnvironment } from "./real-yt.ts";
 
-export function playListing(environment: Environment): void {
+/** The clusters that the listing is played on; by default as `qyt up` starts them. */
+export interface Stage {
+  /** For the title. */
+  readonly name: string;
+  start(): Promise<ClustersForYt>;
+}
+
+const plainStage: Stage = { name: "", start: () => ClustersForYt.start(["pythia", "freud"]) };
+
+export function playListing(environment: Environment, stage: Stage = plainStage): void {
   for (const creation of ["queue_consumer alias", "explicit schema"] as const) {
-    describe.skipIf(!hasEnvironment(environment))(`the listing, ${environment} client, ${creation}`, () => {
-      playOnce(environment, creation);
-    });
+    describe.skipIf(!hasEnvironment(environment))(
+      `the listing, ${environment} client, ${creation}${stage.name}`,
+      () => playOnce(environment, creation, stage),
+    );
   }
 }
 
-function playOnce(environment: Environment, creation: ConsumerCreation): void {
+function playOnce(environment: Environment, creation: ConsumerCreation, stage: Stage): void {
   let clusters: ClustersForYt;
   beforeAll(async () => {
-    clusters = await ClustersForYt.start(["pythia", "freud"]);
+    clusters = await stage.start();
   });
   afterAll(() => clusters?.stop());
 

@@ -35,6 +35,8 @@ export interface Answer {
 
 /** A running `qyt up` with its data in a folder of its own, and the real client pointed at it. */
 export class ClustersForYt {
+  /** Lines of bash that run before any others, with settings of the client. */
+  prelude = "";
   readonly #folder: TemporaryDirectory;
   readonly #program: ProgramProcess;
 
@@ -81,7 +83,7 @@ export class ClustersForYt {
   /** Runs lines in bash as user bob, after pasting the printed line. */
   bash(environment: Environment, lines: string, timeoutMs = 240_000): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const child = spawn("bash", ["-c", `${this.exportLine}\n${lines}`], {
+      const child = spawn("bash", ["-c", `${this.exportLine}\n${this.prelude}\n${lines}`], {
         cwd: this.#folder.path,
         timeout: timeoutMs,
         stdio: ["ignore", "pipe", "pipe"],

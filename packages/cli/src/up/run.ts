@@ -233,6 +233,12 @@ function announce(
     `For \`yt --proxy ${clusters[0]?.name ?? "NAME"} …\` paste this line (the client reads ${aliasVariable}):`,
   );
   ports.print(exportLine(urls));
+  const { tls } = plan.security;
+  if (tls !== undefined) {
+    // Proxies that the client learns of by their addresses have no scheme.
+    const bundle = tls.ca === undefined ? "" : ` REQUESTS_CA_BUNDLE=${quoted(tls.ca)}`;
+    ports.print(`export YT_PREFER_HTTPS=1${bundle}`);
+  }
   ports.print("");
   if (firstToken !== undefined) {
     const files = firstToken.clusters.map(({ dataDirectory }) => tokenFileOf(dataDirectory));
@@ -258,6 +264,11 @@ async function closeAll(clusters: readonly RunningCluster[], { clock, logger }: 
       logger.error({ err: result.reason }, "closing failed");
     }
   }
+}
+
+/** For a POSIX shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** By which clients reach a cluster that listens on `address`. */
