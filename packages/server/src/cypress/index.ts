@@ -46,6 +46,7 @@ export type {
 } from "./node-type.ts";
 export { type ResolveOptions, resolveTarget, type Target } from "./resolve.ts";
 export type { StartTransactionInput } from "./transactions.ts";
+export { type Excess, fullAccounts, limitExceeded } from "./types/account-limits.ts";
 export { inheritableSettings } from "./types/map-node.ts";
 export type { RemoteAddress } from "./types/orchid.ts";
 export { clusterConfig } from "./types/sys-node.ts";

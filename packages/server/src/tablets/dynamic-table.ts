@@ -34,6 +34,9 @@ export interface DynamicTable {
   /** @param columns those that are read, or all of them. @throws YtError 901 */
   check(user: string, permission: "read" | "write" | "mount", columns?: readonly string[] | "all"): void;
 
+  /** Before rows are added. @throws YtError 902 when the table's account has no disk space left */
+  requireRoom(): void;
+
   // Ordered tables
 
   /** Changes whenever the tablets change, or the set of those that take writes. 0 for a sorted table. */

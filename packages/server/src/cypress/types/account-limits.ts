@@ -171,6 +171,29 @@ export function limitExceeded(view: View, account: string, excess: Excess): YtEr
   );
 }
 
+/**
+ * Accounts without room for another byte, each with the reason: their own limit or one above them.
+ * @param usage own usage by account, in bytes
+ */
+export function fullAccounts(view: View, usage: ReadonlyMap<string, number>): Map<string, Excess> {
+  const full = new Map<string, Excess>();
+  for (const over of treeOf(view).ids.keys()) {
+    const { state } = accountByName(view, over);
+    const names = accountSubtree(view, over);
+    const limit = limitOf(state, "disk_space");
+    const used = sumOver(names, (each) => usage.get(each) ?? 0);
+    if (used < limit) {
+      continue;
+    }
+    for (const name of names) {
+      if (name === over || !full.has(name)) {
+        full.set(name, { over, title: "disk space", usage: used, limit });
+      }
+    }
+  }
+  return full;
+}
+
 /** The limits of the account changed by those given; a limit on disk space is one on its only medium. */
 export function changedLimits(before: YsonMap, value: YsonValue): YsonMap {
   const given = bare(value);

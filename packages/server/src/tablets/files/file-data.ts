@@ -58,6 +58,10 @@ export async function writeFile(
 ): Promise<void> {
   const { environment, cypress } = tables;
   const { node: found } = findFile(tables, context, options.path, "write");
+  environment.disk.requireRoom(
+    () => cypress.view(),
+    () => found.account,
+  );
   const append = isAppend(options.path);
   const hash = options.computeMd5 && !append ? createHash("md5") : undefined;
   const writer = new StaticChunkWriter(environment.chunks, fileFormat);

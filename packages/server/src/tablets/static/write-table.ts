@@ -55,6 +55,10 @@ export async function writeTable(
   const { environment, cypress } = tables;
   const table = tables.find(context, options.path);
   table.view.check(context.user, "write", table.node);
+  environment.disk.requireRoom(
+    () => cypress.view(),
+    () => table.node.account,
+  );
   const { state } = table.node;
   const plan = planWrite(options.path, table.path, state);
   await checkLock(tables, context, table.id, plan);

@@ -179,6 +179,10 @@ export class DynamicTableHandle implements DynamicTable {
     this.#view().check(user, permission, this.node, read === undefined ? {} : { columns: read });
   }
 
+  requireRoom(): void {
+    this.#environment.disk.requireRoom(this.#view, () => this.node.account);
+  }
+
   writableTabletIndexes(): readonly number[] {
     const indexes: number[] = [];
     for (const [index, record] of this.state.tablets.entries()) {

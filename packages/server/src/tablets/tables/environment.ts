@@ -9,8 +9,9 @@ import { StaticChunkList } from "../chunks/static-chunk-list.ts";
 import type { BlockMerger, OrderedTablet } from "../ordered/index.ts";
 import { earlierOf } from "../ordered/tablet-state.ts";
 import { SortedRows } from "../sorted/index.ts";
+import { DiskLedger } from "./disk-usage.ts";
 import { noQueueAgents, type QueueAgentAccess } from "./queue-agent-access.ts";
-import type { TableState } from "./table-state.ts";
+import type { TableState, TabletRecord } from "./table-state.ts";
 
 /** Versions of sorted rows younger than this stay, so that reads at a recent timestamp find them. */
 export const recentVersionsMs = 60_000;
@@ -19,6 +20,8 @@ export class TableEnvironment {
   readonly cell: Cell;
   readonly chunks: ChunkManager;
   readonly merger: BlockMerger;
+  /** Who has room for more, and what sorted rows weigh. */
+  readonly disk: DiskLedger;
   /** Id of the one tablet cell, and this node's address, as clients are shown them. */
   tabletCellId = "0-0-0-0";
   nodeAddress = "localhost";
@@ -47,6 +50,7 @@ export class TableEnvironment {
     this.cell = cell;
     this.chunks = chunks;
     this.merger = merger;
+    this.disk = new DiskLedger(cell, ({ tablets }) => this.#lastWriteInto(tablets));
     this.visibleTimestamp = () => cell.lastTimestamp;
     const recent = timestampFromMs(Math.max(0, cell.clock.now() - recentVersionsMs));
     this.#retainedAtStart = earlierOf(recent, cell.lastTimestamp);
@@ -129,6 +133,17 @@ export class TableEnvironment {
   /** New sorted rows: none, or those of another table, which lack what it lacks. */
   addSortedRows(rowsId: string, copiedFrom?: string): void {
     this.#retainedBefore.set(rowsId, copiedFrom === undefined ? 0n : this.retainedTimestamp(copiedFrom));
+  }
+
+  #lastWriteInto(tablets: readonly TabletRecord[]): bigint {
+    let last = 0n;
+    for (const { id } of tablets) {
+      const written = this.lastWriteTimestamp(id);
+      if (written > last) {
+        last = written;
+      }
+    }
+    return last;
   }
 
   /**

@@ -350,6 +350,7 @@ export class TableManager {
         this.#onMaintenanceError(table, toYtError(thrown));
       }
     }
+    await this.environment.disk.update(() => this.cypress.view());
   }
 
   async #compact(node: Node<TableState>): Promise<void> {

@@ -79,12 +79,12 @@ function usageOf(
     const { byteSize, chunkCount } = staticStatistics(environment, state);
     return { diskSpaceBytes: byteSize, chunkCount, tabletCount: 0 };
   }
-  let diskSpaceBytes = 0;
+  let diskSpaceBytes = state.rowsId === undefined ? 0 : environment.disk.sortedBytes(state.rowsId);
   let chunkCount = 0;
   if (isOrderedDynamic(state)) {
     for (const { id } of state.tablets) {
       const statistics = environment.orderedTablets.get(id)?.statistics();
-      diskSpaceBytes += statistics?.chunkByteSize ?? 0;
+      diskSpaceBytes += (statistics?.chunkByteSize ?? 0) + (statistics?.dynamicByteSize ?? 0);
       chunkCount += statistics?.chunkCount ?? 0;
     }
   }

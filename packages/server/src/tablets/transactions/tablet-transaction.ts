@@ -81,9 +81,10 @@ export class TabletTransaction {
 
   /**
    * Buffers rows in the table's write schema: all or none of them.
-   * @throws YtError 307, 308, 325, 1702, 1717, 11008 …
+   * @throws YtError 307, 308, 325, 902, 1702, 1717, 11008 …
    */
   insertRows(table: DynamicTable, rows: EncodedRows, options: InsertOptions = {}): void {
+    table.requireRoom();
     this.#modify(table, rows.rowCount, rows.bytes.length);
     if (table.sorted) {
       this.#applyAtOnce(table, insertions(table, rows, options));
@@ -94,6 +95,7 @@ export class TabletTransaction {
 
   /** The same with turns for others, for as many rows as a request may have. A commit waits for it. */
   async insertManyRows(table: DynamicTable, rows: EncodedRows, options: InsertOptions = {}): Promise<void> {
+    table.requireRoom();
     this.#modify(table, rows.rowCount, rows.bytes.length);
     if (table.sorted) {
       await this.#applyInTurns(table, insertions(table, rows, options));
@@ -104,6 +106,7 @@ export class TabletTransaction {
 
   /** Buffers one whole row of a sorted table: all columns in schema order. */
   writeRow(table: DynamicTable, values: readonly RowValue[]): void {
+    table.requireRoom();
     this.#modify(table, 1, rowValuesWeight(values));
     const change = new RowChanges(table).write(values, {
       update: false,
