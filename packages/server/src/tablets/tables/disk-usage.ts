@@ -16,8 +16,10 @@ const recordsPerRound = 5_000;
 /** About a millisecond. */
 const recordsPerTurn = 500;
 const nodesPerTurn = 100;
-/** A table that is written all the time is weighed anew after so many milliseconds. */
-const weighPeriodMs = 60_000;
+/** A table that is written all the time is weighed anew after so many milliseconds, the lighter the sooner. */
+function weighPeriodMs({ bytes }: Weight): number {
+  return Math.min(60_000, 2_000 + bytes / 10_000);
+}
 /** After so long compaction has had its turn. */
 const settlingMs = 150_000;
 /** When a pass takes longer than this, in milliseconds, the next one waits for ten times as long. */
@@ -150,7 +152,7 @@ export class DiskLedger {
       const lastWrite = this.#lastWriteOf(state);
       const isDue =
         known === undefined ||
-        (nowMs - known.atMs >= weighPeriodMs && (lastWrite > known.lastWrite || !known.isSettled));
+        (nowMs - known.atMs >= weighPeriodMs(known) && (lastWrite > known.lastWrite || !known.isSettled));
       if (isDue) {
         next ??= { rowsId, lastWrite, bytes: 0, range: prefixRange(rowsPrefix(rowsId)) };
       }
