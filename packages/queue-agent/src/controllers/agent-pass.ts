@@ -1,10 +1,10 @@
 /**
- * The poll pass: reads the state tables, keeps a controller for each object that this agent leads or follows,
- * and lets all controllers run at the same ticks, so that what they read goes out together.
+ * The poll pass: reads the state tables, and keeps a controller for each object that this agent leads or
+ * follows.
  *
  * Specified in: yt/yt/server/queue_agent/queue_agent.cpp (TQueueAgent::Pass).
  */
-import { mapOf, sleep, toYtError, type YsonMap, type YtError } from "@qyt/base";
+import { mapOf, toYtError, type YsonMap, type YtError } from "@qyt/base";
 import { errorToYson } from "@qyt/yson";
 import { alertKinds } from "../alerts/alert-kinds.ts";
 import type { AlertManager, ManagedAlertCollector } from "../alerts/alert-manager.ts";
@@ -19,6 +19,7 @@ import { instantFromMs } from "../snapshots/instants.ts";
 import { Trimmer } from "../trimming/trimmer.ts";
 import { ConsumerController } from "./consumer-controller.ts";
 import type { ControllerEnvironment, PassProfiler } from "./controller-environment.ts";
+import { ControllerTicks } from "./controller-ticks.ts";
 import { ErrorQueueController, queueRowError } from "./error-controller.ts";
 import { type ConsumerObject, ObjectRegistry, type QueueObject } from "./object-registry.ts";
 import { type Selection, selectObjects } from "./object-selection.ts";
@@ -43,9 +44,6 @@ const emptyState: DynamicState = {
 
 const noRegistrations: readonly RegistrationRow[] = [];
 
-/** Share of the period after which the consumers' passes, and the next tick, no longer wait for slow ones. */
-const patienceShare = 0.4;
-
 export class AgentPass {
   readonly registry = new ObjectRegistry();
   readonly #context: AgentContext;
@@ -53,7 +51,7 @@ export class AgentPass {
   readonly #environment: ControllerEnvironment;
   readonly #alerts: ManagedAlertCollector;
   readonly #poll: PeriodicExecutor;
-  readonly #ticks: PeriodicExecutor;
+  readonly #ticks: ControllerTicks;
   readonly #alertCollection: PeriodicExecutor;
   #state: DynamicState = emptyState;
   #selectedWith: { readonly state: DynamicState; readonly handleReplicatedObjects: boolean } | undefined;
@@ -84,12 +82,7 @@ export class AgentPass {
       run: (signal) => this.#pass(signal),
       onError,
     });
-    this.#ticks = new PeriodicExecutor({
-      clock,
-      periodMs: () => config().agent.controller.passPeriodMs,
-      run: (signal) => this.#tick(signal),
-      onError,
-    });
+    this.#ticks = new ControllerTicks(context, this.registry, this.#environment.reads);
     this.#alertCollection = new PeriodicExecutor({
       clock,
       periodMs: () => config().alertCollectionPeriodMs,
@@ -134,8 +127,7 @@ export class AgentPass {
 
   /** One pass of every controller, queues first; waits for all of them. */
   async runControllers(): Promise<void> {
-    await Promise.all([...this.registry.queues.values()].map((queue) => queue.pass()));
-    await Promise.all([...this.registry.consumers.values()].map((consumer) => consumer.pass()));
+    await this.#ticks.runAll();
   }
 
   /** Makes the alerts of all led queues visible. */
@@ -263,24 +255,6 @@ export class AgentPass {
       }
     }
     return result;
-  }
-
-  async #tick(signal: AbortSignal): Promise<void> {
-    const patienceMs = this.#context.config().agent.controller.passPeriodMs * patienceShare;
-    const queues = [...this.registry.queues.values()].map((queue) => queue.pass());
-    await this.#atMost(patienceMs, Promise.all(queues), signal);
-    const consumers = [...this.registry.consumers.values()].map((consumer) => consumer.pass());
-    await this.#atMost(patienceMs, Promise.all(consumers), signal);
-  }
-
-  /** Waits for the work, but no longer than so many milliseconds: one slow object does not hold up the others. */
-  async #atMost(limitMs: number, work: Promise<unknown>, signal: AbortSignal): Promise<void> {
-    const timer = new AbortController();
-    const limit = sleep(this.#context.clock, limitMs, AbortSignal.any([timer.signal, signal])).catch(
-      () => undefined,
-    );
-    await Promise.race([work, limit]);
-    timer.abort();
   }
 }
 

@@ -75,8 +75,9 @@ export class ConsumerController implements ConsumerObject {
     // Consumers have no alerts.
   }
 
-  stop(): Promise<void> {
-    return this.#gate.stop();
+  async stop(): Promise<void> {
+    await this.#gate.stop();
+    this.#collector.close();
   }
 
   async #pass(): Promise<void> {

@@ -89,6 +89,7 @@ export class QueueController implements QueueObject {
 
   async stop(): Promise<void> {
     await this.#gate.stop();
+    this.#collector.close();
     await this.#leadership?.exports.stop();
   }
 

@@ -37,6 +37,11 @@ export class AgentReads {
     return rows;
   }
 
+  /** Asks the watched reads of all clusters. Never rejects. */
+  async refresh(): Promise<void> {
+    await Promise.all([...this.#byCluster.values()].map((reads) => reads.refresh()));
+  }
+
   /** Forgets the readers of queues that are not among these references. */
   retain(queues: { has(reference: string): boolean }): void {
     for (const key of this.#rows.keys()) {

@@ -18,6 +18,23 @@ import {
 import type { YtClient } from "@qyt/client";
 import { errorFromYson, parseYsonList } from "@qyt/yson";
 
+/** One read that every pass repeats: `refresh` asks all of them at once, ahead of the passes. */
+export interface WatchedRead<T> {
+  /**
+   * The answer of the latest `refresh`, once; otherwise it is asked for now.
+   * @throws YtError of the command
+   */
+  take(): Promise<T>;
+  /** It is asked no more. */
+  close(): void;
+}
+
+interface Watch {
+  readonly request: YsonMap;
+  /** Given the answer of a `refresh`. */
+  accept(result: YsonValue | YtError): void;
+}
+
 interface Waiting {
   readonly request: YsonMap;
   readonly resolve: (value: YsonValue) => void;
@@ -41,6 +58,7 @@ export class ClusterReads {
   readonly #maxQueries: number;
   readonly #timeoutMs: number;
   #waiting: Waiting[] = [];
+  readonly #watches = new Set<Watch>();
   #queryCount = 0;
   readonly #queuedQueries: (() => void)[] = [];
 
@@ -58,7 +76,10 @@ export class ClusterReads {
    * @throws YtError the command's own error, or that of the whole request
    */
   execute(command: string, parameters: Readonly<Record<string, YsonValue | undefined>>): Promise<YsonValue> {
-    const request = mapOf({ command, parameters: mapOf(parameters) });
+    return this.#ask(mapOf({ command, parameters: mapOf(parameters) }));
+  }
+
+  #ask(request: YsonMap): Promise<YsonValue> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ request, resolve, reject });
       if (this.#waiting.length === 1) {
@@ -67,10 +88,68 @@ export class ClusterReads {
     });
   }
 
+  /** @param decode makes something small of an output that is kept until it is taken */
+  watch<T>(
+    command: string,
+    parameters: Readonly<Record<string, YsonValue | undefined>>,
+    decode: (output: YsonValue) => T,
+  ): WatchedRead<T> {
+    let fresh: { readonly value: T } | YtError | undefined;
+    const watch: Watch = {
+      request: mapOf({ command, parameters: mapOf(parameters) }),
+      accept: (result) => {
+        try {
+          fresh = result instanceof YtError ? result : { value: decode(result) };
+        } catch (thrown) {
+          fresh = toYtError(thrown);
+        }
+      },
+    };
+    this.#watches.add(watch);
+    return {
+      take: async () => {
+        const taken = fresh;
+        fresh = undefined;
+        if (taken instanceof YtError) {
+          throw taken;
+        }
+        return taken === undefined ? decode(await this.#ask(watch.request)) : taken.value;
+      },
+      close: () => this.#watches.delete(watch),
+    };
+  }
+
+  /** Asks all watched reads. Never rejects: each has its own error. */
+  async refresh(): Promise<void> {
+    const watches = [...this.#watches];
+    const batches: Promise<void>[] = [];
+    for (let start = 0; start < watches.length; start += this.#maxBatchSize) {
+      batches.push(this.#refreshSome(watches.slice(start, start + this.#maxBatchSize)));
+      // Writing a batch takes a while.
+      await turn();
+    }
+    await Promise.all(batches);
+  }
+
+  async #refreshSome(watches: readonly Watch[]): Promise<void> {
+    let results: readonly YsonValue[];
+    try {
+      results = await this.#sendBatch(watches.map(({ request }) => request));
+    } catch (thrown) {
+      const error = toYtError(thrown);
+      for (const watch of watches) {
+        watch.accept(error);
+      }
+      return;
+    }
+    for (const [index, watch] of watches.entries()) {
+      watch.accept(outputOf(results[index] ?? null));
+    }
+  }
+
   /** The value of `get`. @throws YtError */
   async get(path: string, attributes?: readonly string[]): Promise<YsonValue> {
-    const output = await this.execute("get", { path, attributes });
-    return isMap(output) && output.has("value") ? (output.get("value") ?? null) : output;
+    return outputValue(await this.execute("get", { path, attributes }));
   }
 
   /** The rows of a query as maps, with int64 and uint64 told apart. @throws YtError */
@@ -109,7 +188,7 @@ export class ClusterReads {
   async #send(batch: readonly Waiting[]): Promise<void> {
     let results: readonly YsonValue[];
     try {
-      results = await this.#sendBatch(batch);
+      results = await this.#sendBatch(batch.map(({ request }) => request));
     } catch (thrown) {
       const error = toYtError(thrown);
       for (const { reject } of batch) {
@@ -125,17 +204,17 @@ export class ClusterReads {
     }
   }
 
-  async #sendBatch(batch: readonly Waiting[]): Promise<readonly YsonValue[]> {
+  async #sendBatch(requests: readonly YsonMap[]): Promise<readonly YsonValue[]> {
     const answer = await this.#client().requester.receiveValue({
       command: "execute_batch",
       method: "POST",
       // Only reads: sent again without a mutation id, and the server keeps no answer.
       isVolatile: false,
-      parameters: { requests: batch.map(({ request }) => request) },
+      parameters: { requests },
       timeoutMs: this.#timeoutMs,
     });
     const results = isMap(answer) ? answer.get("results") : answer;
-    if (!isList(results) || results.length !== batch.length) {
+    if (!isList(results) || results.length !== requests.length) {
       throw new YtError(
         "The proxy answered a batch of reads with another number of results than was asked for",
       );
@@ -145,15 +224,24 @@ export class ClusterReads {
 }
 
 function settle(waiting: Waiting, result: YsonValue): void {
+  const output = outputOf(result);
+  if (output instanceof YtError) {
+    waiting.reject(output);
+  } else {
+    waiting.resolve(output);
+  }
+}
+
+function outputOf(result: YsonValue): YsonValue | YtError {
   const map = bare(result);
   if (!isMap(map)) {
-    waiting.reject(new YtError("The proxy answered a read with a result that is not a map"));
-    return;
+    return new YtError("The proxy answered a read with a result that is not a map");
   }
   const error = map.get("error");
-  if (error !== undefined) {
-    waiting.reject(errorFromYson(error));
-  } else {
-    waiting.resolve(map.get("output") ?? null);
-  }
+  return error === undefined ? (map.get("output") ?? null) : errorFromYson(error);
+}
+
+/** The value in the output of `get`. */
+export function outputValue(output: YsonValue): YsonValue {
+  return isMap(output) && output.has("value") ? (output.get("value") ?? null) : output;
 }

@@ -39,6 +39,7 @@ export class ConsumerCollector {
   readonly #origin: ErrorOrigin;
   readonly #table: OffsetTable;
   readonly #memories = new Map<string, Memory>();
+  #targets: readonly OffsetTarget[] = [];
   #kind: { readonly schema: ConsumerRow["schema"]; readonly kind: ConsumerTableKind } | undefined;
 
   constructor(reference: ObjectReference, reads: AgentReads, origin: ErrorOrigin) {
@@ -71,6 +72,11 @@ export class ConsumerCollector {
         queues: new Map(),
       };
     }
+  }
+
+  /** Nothing of the consumer is asked any more. */
+  close(): void {
+    this.#table.close();
   }
 
   #requireReady(row: ConsumerRow, bannedSinceMs: number | null): void {
@@ -107,16 +113,10 @@ export class ConsumerCollector {
     kind: ConsumerTableKind,
     input: ConsumerPassInput,
   ): Promise<ReadonlyMap<string, SubConsumerSnapshot>> {
-    const targets = new Map<string, OffsetTarget>();
-    for (const { queue } of input.registrations) {
-      const snapshot = input.queue(queue);
-      if (snapshot?.error === null) {
-        targets.set(referenceToString(queue), { queue, partitionCount: snapshot.partitions.length });
-      }
-    }
+    const targets = this.#targetsOf(input);
     let offsets: OffsetsRead | YtError;
     try {
-      offsets = await this.#table.read(kind, [...targets.values()]);
+      offsets = await this.#table.read(kind, targets);
     } catch (thrown) {
       offsets = offsetsError(this.#reference, toYtError(thrown));
     }
@@ -139,6 +139,32 @@ export class ConsumerCollector {
       }
     }
     return queues;
+  }
+
+  /** The same list as the last time when it says the same. */
+  #targetsOf({ registrations, queue: snapshotOf }: ConsumerPassInput): readonly OffsetTarget[] {
+    const targets: OffsetTarget[] = [];
+    for (const { queue } of registrations) {
+      const snapshot = snapshotOf(queue);
+      if (snapshot?.error === null) {
+        targets.push({ queue, partitionCount: snapshot.partitions.length });
+      }
+    }
+    const before = this.#targets;
+    const isSame =
+      targets.length === before.length &&
+      targets.every(({ queue, partitionCount }, index) => {
+        const other = before[index];
+        return (
+          other?.partitionCount === partitionCount &&
+          other.queue.path === queue.path &&
+          other.queue.cluster === queue.cluster
+        );
+      });
+    if (!isSame) {
+      this.#targets = targets;
+    }
+    return this.#targets;
   }
 
   async #queue(

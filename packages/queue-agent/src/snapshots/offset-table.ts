@@ -7,7 +7,7 @@
 import { bare, isList, isMap, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { greatest } from "../integers.ts";
 import { type ObjectReference, referenceToString } from "../objects/reference.ts";
-import type { ClusterReads } from "../reads/cluster-reads.ts";
+import type { ClusterReads, WatchedRead } from "../reads/cluster-reads.ts";
 import { integerOf } from "../reads/queue-rows.ts";
 import type { ConsumerTableKind } from "./consumer-schema.ts";
 import { subConsumerKey } from "./consumer-snapshot.ts";
@@ -42,12 +42,20 @@ const passesPerFullRead = 60;
 
 const offsetTimestampColumn = "$timestamp:offset";
 
+interface Kept {
+  readonly targets: readonly OffsetTarget[];
+  readonly writes: readonly bigint[];
+  readonly result: OffsetsRead;
+}
+
+const noOffsets: OffsetsRead = { offsets: new Map(), lastWriteTimestamp: null };
+
 export class OffsetTable {
   readonly #reads: ClusterReads;
   readonly #path: string;
-  #kept: { readonly key: string; readonly result: OffsetsRead } | undefined;
+  #kept: Kept | undefined;
   #passesToFullRead = 0;
-  #tabletCount: number | undefined;
+  #writes: WatchedRead<readonly bigint[]> | undefined;
   #tellsLastWrite = true;
   #tellsTimestamps = true;
 
@@ -56,32 +64,39 @@ export class OffsetTable {
     this.#path = path;
   }
 
-  /** @throws YtError when the table cannot be read */
+  /** Nothing of the table is asked any more. */
+  close(): void {
+    this.#writes?.close();
+    this.#writes = undefined;
+  }
+
+  /**
+   * The same object as the last time when nothing was written since, and `targets` is the same list.
+   * @throws YtError when the table cannot be read
+   */
   async read(kind: ConsumerTableKind, targets: readonly OffsetTarget[]): Promise<OffsetsRead> {
     if (targets.length === 0) {
-      return { offsets: new Map(), lastWriteTimestamp: null };
+      return noOffsets;
     }
-    if (this.#passesToFullRead-- <= 0) {
+    this.#passesToFullRead -= 1;
+    if (this.#passesToFullRead < 0) {
       this.#passesToFullRead = passesPerFullRead;
       this.#kept = undefined;
-      this.#tabletCount = undefined;
+      this.close();
       this.#tellsLastWrite = true;
       this.#tellsTimestamps = true;
     }
     const writes = await this.#lastWrites();
-    const wanted = targets.map(
-      ({ queue, partitionCount }) => `${referenceToString(queue)} ${partitionCount}`,
-    );
-    const key = writes === undefined ? undefined : [...writes, ...wanted].join("\n");
-    if (key !== undefined && this.#kept?.key === key) {
-      return this.#kept.result;
+    const kept = this.#kept;
+    if (kept !== undefined && kept.targets === targets && sameTimestamps(kept.writes, writes)) {
+      return kept.result;
     }
     try {
       const result = {
         offsets: await this.#offsets(kind, targets),
         lastWriteTimestamp: writes === undefined ? null : greatest(0n, ...writes),
       };
-      this.#kept = key === undefined ? undefined : { key, result };
+      this.#kept = writes === undefined ? undefined : { targets, writes, result };
       return result;
     } catch (thrown) {
       this.#passesToFullRead = 0;
@@ -95,20 +110,24 @@ export class OffsetTable {
       return undefined;
     }
     try {
-      this.#tabletCount ??= Number(integerOf(await this.#reads.get(`${this.#path}/@tablet_count`)) ?? 1n);
-      const output = await this.#reads.execute("get_tablet_infos", {
-        path: this.#path,
-        tablet_indexes: Array.from({ length: this.#tabletCount }, (_, index) => BigInt(index)),
-      });
-      const tablets = isMap(output) ? output.get("tablets") : output;
-      return (isList(tablets) ? tablets : []).map((tablet) =>
-        isMap(tablet) ? (integerOf(tablet.get("last_write_timestamp")) ?? 0n) : 0n,
-      );
+      this.#writes ??= await this.#watchWrites();
+      return await this.#writes.take();
     } catch {
       // An unmounted table, or a server that tells this of ordered tables only: the query shows which.
       this.#tellsLastWrite = false;
+      this.close();
       return undefined;
     }
+  }
+
+  async #watchWrites(): Promise<WatchedRead<readonly bigint[]>> {
+    const tabletCount = Number(integerOf(await this.#reads.get(`${this.#path}/@tablet_count`)) ?? 1n);
+    const indexes = Array.from({ length: tabletCount }, (_, index) => BigInt(index));
+    return this.#reads.watch(
+      "get_tablet_infos",
+      { path: this.#path, tablet_indexes: indexes },
+      lastWriteTimestamps,
+    );
   }
 
   async #offsets(kind: ConsumerTableKind, targets: readonly OffsetTarget[]): Promise<Offsets> {
@@ -157,6 +176,17 @@ export class OffsetTable {
       return rows;
     }
   }
+}
+
+function lastWriteTimestamps(output: YsonValue): readonly bigint[] {
+  const tablets = isMap(output) ? output.get("tablets") : output;
+  return (isList(tablets) ? tablets : []).map((tablet) =>
+    isMap(tablet) ? (integerOf(tablet.get("last_write_timestamp")) ?? 0n) : 0n,
+  );
+}
+
+function sameTimestamps(left: readonly bigint[], right: readonly bigint[] | undefined): boolean {
+  return left.length === right?.length && left.every((timestamp, index) => timestamp === right[index]);
 }
 
 function queryOf(

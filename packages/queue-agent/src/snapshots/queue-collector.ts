@@ -8,11 +8,18 @@ import { isList, isMap, toYtError, type YsonValue, YtError } from "@qyt/base";
 import type { ObjectReference } from "../objects/reference.ts";
 import type { QueueRow, RegistrationRow } from "../objects/state-rows.ts";
 import type { AgentReads } from "../reads/agent-reads.ts";
-import type { ClusterReads } from "../reads/cluster-reads.ts";
+import type { ClusterReads, WatchedRead } from "../reads/cluster-reads.ts";
 import { integerOf } from "../reads/queue-rows.ts";
 import type { ErrorOrigin } from "./error-origin.ts";
 import { instantFromMs } from "./instants.ts";
-import { isReadable, type QueueLayout, readLayoutMarks, readQueueLayout, sameMarks } from "./queue-layout.ts";
+import {
+  isReadable,
+  type LayoutMarks,
+  type QueueLayout,
+  readQueueLayout,
+  sameMarks,
+  watchLayoutMarks,
+} from "./queue-layout.ts";
 import { queuePartitions, type TabletInfo } from "./queue-partitions.ts";
 import type { QueueSnapshot } from "./queue-snapshot.ts";
 import { QueueWeights } from "./queue-weights.ts";
@@ -30,7 +37,7 @@ export class QueueCollector {
   readonly #reads: ClusterReads;
   readonly #weights: QueueWeights;
   readonly #origin: ErrorOrigin;
-  #layout: QueueLayout | undefined;
+  #layout: Watched | undefined;
 
   constructor(reference: ObjectReference, reads: AgentReads, origin: ErrorOrigin) {
     this.#reference = reference;
@@ -70,7 +77,7 @@ export class QueueCollector {
         partitions,
       };
     } catch (thrown) {
-      this.#layout = undefined;
+      this.#forget();
       return {
         ...common,
         error: this.#origin.again(toYtError(thrown), previous?.error),
@@ -81,24 +88,47 @@ export class QueueCollector {
     }
   }
 
+  /** Nothing of the queue is asked any more. */
+  close(): void {
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#layout?.marks.close();
+    this.#layout?.infos.close();
+    this.#layout = undefined;
+  }
+
+  /** Looks at the layout again only with the marks and counts of each pass, as long as all tablets can be read. */
+  #remember(layout: QueueLayout): void {
+    this.#forget();
+    if (layout.tablets.every(isReadable)) {
+      const indexes = layout.tablets.map((_, index) => index);
+      const { path } = this.#reference;
+      this.#layout = {
+        layout,
+        marks: watchLayoutMarks(this.#reads, path),
+        infos: this.#reads.watch("get_tablet_infos", infosParameters(path, indexes), (output) =>
+          toInfos(output, indexes),
+        ),
+      };
+    }
+  }
+
   /** @returns the layout, and of each readable tablet its counts, or why they could not be read */
   async #read(): Promise<{ layout: QueueLayout; infos: ReadonlyMap<number, TabletInfo | YtError> }> {
     const known = this.#layout;
-    if (known?.tablets.every(isReadable) === true) {
-      const { path } = this.#reference;
-      const [marks, infos] = await Promise.allSettled([
-        readLayoutMarks(this.#reads, path),
-        this.#infos(known.tablets.map((_, index) => index)),
-      ]);
+    if (known !== undefined) {
+      const [marks, infos] = await Promise.allSettled([known.marks.take(), known.infos.take()]);
       if (marks.status === "rejected") {
         throw marks.reason;
       }
-      if (infos.status === "fulfilled" && sameMarks(known, marks.value)) {
-        return { layout: known, infos: infos.value };
+      if (infos.status === "fulfilled" && sameMarks(known.layout, marks.value)) {
+        return { layout: known.layout, infos: infos.value };
       }
     }
     const layout = await readQueueLayout(this.#reads, this.#reference.path);
-    this.#layout = layout;
+    this.#remember(layout);
     const readable = [...layout.tablets.keys()].filter((index) => {
       const tablet = layout.tablets[index];
       return tablet !== undefined && isReadable(tablet);
@@ -128,23 +158,32 @@ export class QueueCollector {
   }
 
   async #infos(indexes: readonly number[]): Promise<ReadonlyMap<number, TabletInfo>> {
-    const infos = new Map<number, TabletInfo>();
-    if (indexes.length === 0) {
-      return infos;
-    }
-    const output = await this.#reads.execute("get_tablet_infos", {
-      path: this.#reference.path,
-      tablet_indexes: indexes.map((index) => BigInt(index)),
-    });
-    const list = isMap(output) ? output.get("tablets") : output;
-    if (!isList(list) || list.length !== indexes.length) {
-      throw new YtError("The proxy answered with another number of tablets than was asked for");
-    }
-    for (const [position, index] of indexes.entries()) {
-      infos.set(index, toInfo(list[position]));
-    }
-    return infos;
+    return indexes.length === 0
+      ? new Map()
+      : toInfos(
+          await this.#reads.execute("get_tablet_infos", infosParameters(this.#reference.path, indexes)),
+          indexes,
+        );
   }
+}
+
+/** The layout in force, and what each pass asks for to see whether it still is. */
+interface Watched {
+  readonly layout: QueueLayout;
+  readonly marks: WatchedRead<LayoutMarks>;
+  readonly infos: WatchedRead<ReadonlyMap<number, TabletInfo>>;
+}
+
+function infosParameters(path: string, indexes: readonly number[]): Readonly<Record<string, YsonValue>> {
+  return { path, tablet_indexes: indexes.map((index) => BigInt(index)) };
+}
+
+function toInfos(output: YsonValue, indexes: readonly number[]): ReadonlyMap<number, TabletInfo> {
+  const list = isMap(output) ? output.get("tablets") : output;
+  if (!isList(list) || list.length !== indexes.length) {
+    throw new YtError("The proxy answered with another number of tablets than was asked for");
+  }
+  return new Map(indexes.map((index, position) => [index, toInfo(list[position])]));
 }
 
 function toInfo(value: YsonValue | undefined): TabletInfo {

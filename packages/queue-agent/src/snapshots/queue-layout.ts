@@ -3,7 +3,7 @@
  * It is read again only when the table's revision or state says that it may be another one.
  */
 import { bare, isList, isMap, type YsonMap, type YsonValue, YtError } from "@qyt/base";
-import type { ClusterReads } from "../reads/cluster-reads.ts";
+import { type ClusterReads, outputValue, type WatchedRead } from "../reads/cluster-reads.ts";
 import { integerOf } from "../reads/queue-rows.ts";
 
 export interface TabletPlace {
@@ -35,14 +35,15 @@ export function isReadable(tablet: TabletPlace): boolean {
   return tablet.state === "mounted" || tablet.state === "frozen";
 }
 
-/** @throws YtError */
-export async function readLayoutMarks(reads: ClusterReads, path: string): Promise<LayoutMarks> {
-  return marksOf(await readAttributes(reads, path, markNames));
+export function watchLayoutMarks(reads: ClusterReads, path: string): WatchedRead<LayoutMarks> {
+  return reads.watch("get", { path: `${path}/@`, attributes: markNames }, (output) =>
+    marksOf(mapOfAttributes(outputValue(output), path)),
+  );
 }
 
 /** @throws YtError also when the table is no queue: `Invalid queue schema …` */
 export async function readQueueLayout(reads: ClusterReads, path: string): Promise<QueueLayout> {
-  const attributes = await readAttributes(reads, path, layoutNames);
+  const attributes = mapOfAttributes(await reads.get(`${path}/@`, layoutNames), path);
   const columns = columnsOf(attributes.get("schema") ?? null);
   if (attributes.get("dynamic") !== true) {
     throw new YtError(`Table ${path} is not dynamic; make it so with "alter-table --dynamic"`);
@@ -71,8 +72,8 @@ export function sameMarks(left: LayoutMarks, right: LayoutMarks): boolean {
   );
 }
 
-async function readAttributes(reads: ClusterReads, path: string, names: readonly string[]): Promise<YsonMap> {
-  const attributes = bare(await reads.get(`${path}/@`, names));
+function mapOfAttributes(value: YsonValue, path: string): YsonMap {
+  const attributes = bare(value);
   if (!isMap(attributes)) {
     throw new YtError(`Attributes of ${path} are not a map`);
   }
