@@ -2,7 +2,7 @@
  * Cypress: the tree of one cluster. The whole tree is in memory; a mutation is one commit of the cell and
  * visible when that is durable. Mutations come one after another, reads never wait.
  */
-import { emptyMap, limits, type Timer, Uint64, type YsonValue, YtError } from "@qyt/base";
+import { emptyMap, limits, type Timer, type YsonValue, YtError } from "@qyt/base";
 import { SubjectDirectory } from "../access/index.ts";
 import type { Cell } from "../cell/index.ts";
 import { Access, checkUser } from "./access-service.ts";
@@ -16,6 +16,7 @@ import {
   linkAt,
 } from "./commands/create.ts";
 import { existsAt, getAt, listAt, type ReadObserver, type ReadParameters } from "./commands/get.ts";
+import { type LockParameters, type LockResult, lockAt, unlockAt } from "./commands/lock.ts";
 import {
   type CheckPermissionByAclParameters,
   type CheckPermissionParameters,
@@ -25,12 +26,11 @@ import {
 import { type RemoveParameters, removeAt } from "./commands/remove.ts";
 import { type MultisetParameters, multisetAt, type SetParameters, setAt } from "./commands/set.ts";
 import { TreeDraft } from "./draft.ts";
-import { type Node, revisionOf } from "./node.ts";
-import type { Draft, LockRequest, TreeLimits, View } from "./node-type.ts";
+import type { Node } from "./node.ts";
+import type { Draft, TreeLimits, View } from "./node-type.ts";
 import { checkPrerequisites } from "./prerequisites.ts";
 import { RecordStore } from "./record-store.ts";
 import type { CypressOptions, RequestContext } from "./request.ts";
-import { resolveTarget } from "./resolve.ts";
 import { TreeLayers, type TreeState } from "./state.ts";
 import { subjectsOf } from "./subject-index.ts";
 import { abortExpired, expiredNodes, expiredTransactions, removeExpired, writeAccesses } from "./sweeper.ts";
@@ -38,10 +38,8 @@ import {
   abortTransaction,
   commitTransaction,
   getTransaction,
-  releaseLocks,
   type StartTransactionInput,
   startTransaction,
-  takeLock,
 } from "./transactions.ts";
 import { checkIncrease } from "./types/account-limits.ts";
 import { TypeRegistry } from "./types/registry.ts";
@@ -49,25 +47,12 @@ import { addMember, removeMember } from "./types/subjects.ts";
 import { TreeView, type ViewEnvironment } from "./view.ts";
 import { createWorld, rootIdOf } from "./world.ts";
 
+export type { LockParameters, LockResult } from "./commands/lock.ts";
 export type { CypressOptions, RequestContext } from "./request.ts";
 
 const defaultSweepPeriodMs = 500;
 const nullId = "0-0-0-0";
 const system: RequestContext = { user: "root" };
-
-export interface LockParameters {
-  readonly path: string;
-  readonly mode: LockRequest["mode"];
-  readonly waitable?: boolean;
-  readonly childKey?: string;
-  readonly attributeKey?: string;
-}
-
-export interface LockResult {
-  readonly lockId: string;
-  readonly nodeId: string;
-  readonly revision: Uint64;
-}
 
 export class Cypress {
   readonly access: Access;
@@ -435,25 +420,11 @@ export class Cypress {
   }
 
   lock(context: RequestContext, parameters: LockParameters): Promise<LockResult> {
-    return this.#mutate(context, true, (draft) => {
-      const node = lockedNode(draft, parameters.path);
-      draft.check(context.user, parameters.mode === "snapshot" ? "read" : "write", node);
-      const request: LockRequest = {
-        mode: parameters.mode,
-        ...(parameters.childKey === undefined ? {} : { childKey: parameters.childKey }),
-        ...(parameters.attributeKey === undefined ? {} : { attributeKey: parameters.attributeKey }),
-      };
-      const lock = takeLock(draft, node, request, parameters.waitable === true);
-      return { lockId: lock.id, nodeId: node.id, revision: new Uint64(revisionOf(node)) };
-    });
+    return this.#mutate(context, true, (draft) => lockAt(draft, parameters));
   }
 
   async unlock(context: RequestContext, parameters: { readonly path: string }): Promise<void> {
-    await this.#mutate(context, true, (draft) => {
-      const node = lockedNode(draft, parameters.path);
-      draft.check(context.user, "read", node);
-      releaseLocks(draft, node);
-    });
+    await this.#mutate(context, true, (draft) => unlockAt(draft, parameters.path));
   }
 
   // What happens by itself
@@ -499,12 +470,4 @@ function runAll(callbacks: readonly (() => void)[]): void {
   for (const callback of callbacks) {
     callback();
   }
-}
-
-function lockedNode(draft: TreeDraft, path: string): Node {
-  const target = resolveTarget(draft, path, { method: "Lock" });
-  if (target.kind !== "node") {
-    throw new YtError(`Only nodes can be locked, and ${path} is not one`);
-  }
-  return target.node;
 }
