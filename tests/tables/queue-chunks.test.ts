@@ -302,6 +302,30 @@ describe("attaching", () => {
   });
 });
 
+describe("limits", () => {
+  it("requests that are too long are refused and say what to do", async () => {
+    const many = (item: string): string => `[${Array.from({ length: 10_001 }, () => item).join(";")}]`;
+    // In the body: the headers of a request may not be so long.
+    const refused = (command: string, parameters: string): Promise<string> =>
+      cluster
+        .request(`/api/v4/${command}`, {
+          method: "POST",
+          headers: { "Content-Type": "application/x-yt-yson-text" },
+          body: `{${parameters}}`,
+        })
+        .then(({ text }) => text);
+    const request = '{path="//tmp/q";tablet_index=0;timestamp=0u}';
+    expect(await refused("get_ordered_tablet_safe_trim_row_count", `requests=${many(request)}`)).toContain(
+      "Too many requests: 10001, limit 10000",
+    );
+    const ids = `path="//tmp/t";source_path="//tmp/q";chunk_ids=${many('"1-2-3-4"')}`;
+    expect(await refused("attach_queue_chunks", ids)).toContain("in several requests within one transaction");
+    expect(await refused("fetch_queue_chunks", `path="//tmp/q";tablet_indexes=${many("0")}`)).toContain(
+      "Too many tablet indexes",
+    );
+  });
+});
+
 describe("chunks as objects", () => {
   it("tell their figures and how many tables hold them", async () => {
     const queue = await newQueue();
