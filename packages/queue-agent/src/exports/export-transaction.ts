@@ -6,8 +6,8 @@ import { type Clock, sleep } from "@qyt/base";
 import type { YtClient } from "@qyt/client";
 
 /** Nested transactions have the same; they end with the one around them. */
-export const exportTransactionTimeoutMs = 60_000;
-const pingPeriodMs = 15_000;
+export const exportTransactionTimeoutMs = 30_000;
+const pingPeriodMs = 7_500;
 
 /**
  * Runs `work` in a new transaction and commits it; when `work` throws, or the commit does, it is aborted.

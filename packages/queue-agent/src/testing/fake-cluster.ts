@@ -57,8 +57,8 @@ interface FakeTransaction {
 /** What becomes of one request. */
 export type Fate = "deliver" | "lose request" | "lose answer" | "hang";
 
-/** Decides on each request of one agent, in order. */
-export type Faults = (command: string, index: number) => Fate;
+/** Decides on each request of one agent, in order. A promise holds the request back, as a paused process does. */
+export type Faults = (command: string, index: number) => Fate | Promise<Fate>;
 
 const schema = new Attributed(mapOf({ strict: true }), [mapOf({ name: "data", type: "string" })]);
 
@@ -129,6 +129,8 @@ export class FakeCluster {
   readonly attributes = new Map<string, YsonValue>();
   /** All requests that were executed, by command. */
   readonly executed: string[] = [];
+  /** Transactions that are not pinged live no longer than so many milliseconds. */
+  maxTransactionTimeoutMs = Number.POSITIVE_INFINITY;
   readonly #transactions = new Map<string, FakeTransaction>();
   #lastId = 0;
 
@@ -203,7 +205,7 @@ export class FakeCluster {
     const transport: Transport = {
       send: async (request) => {
         const { command, parameters, body } = decodeRequest(request);
-        const fate = faults(command, index++);
+        const fate = await faults(command, index++);
         if (fate === "hang") {
           return await new Promise<never>((_, reject) => {
             request.signal?.addEventListener("abort", () => reject(request.signal?.reason), { once: true });
@@ -304,7 +306,7 @@ export class FakeCluster {
 
   #start(parameters: YsonMap, parent: FakeTransaction | undefined): string {
     const id = this.newId();
-    const timeoutMs = Number(parameters.get("timeout") ?? 30_000n);
+    const timeoutMs = Math.min(Number(parameters.get("timeout") ?? 30_000n), this.maxTransactionTimeoutMs);
     this.#transactions.set(id, {
       parent,
       timeoutMs,
