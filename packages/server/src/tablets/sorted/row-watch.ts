@@ -4,8 +4,8 @@
  */
 import type { RowWrite } from "./row-write-types.ts";
 
-/** Beyond so many keys the copy is better read anew. */
-const maxKeys = 10_000;
+/** Beyond so many keys the copy is better read anew, in turns: they are looked up in one. */
+const maxKeys = 300;
 
 /** What a watch needs of the rows. */
 export interface WatchedRows {
