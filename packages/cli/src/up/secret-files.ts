@@ -22,6 +22,8 @@ export interface Connection {
 /** What the files say now. */
 export interface SecretContents {
   readonly tls?: TlsContents;
+  /** Token files that are not there yet: the peer issues the token while both already run. */
+  readonly missingTokens: readonly string[];
   readonly connections: ReadonlyMap<string, Connection>;
 }
 
@@ -31,35 +33,52 @@ export async function readSecretFiles(
   peers: ReadonlyMap<string, PeerPlan>,
 ): Promise<SecretContents> {
   const connections = new Map<string, Connection>();
+  const missingTokens: string[] = [];
   for (const [name, peer] of peers) {
-    const token =
-      peer.tokenFile === undefined
-        ? undefined
-        : (await read(peer.tokenFile, `token for cluster ${name}`)).trim();
+    const token = peer.tokenFile === undefined ? undefined : await readToken(peer.tokenFile, name);
+    if (peer.tokenFile !== undefined && token === undefined) {
+      missingTokens.push(peer.tokenFile);
+    }
     const caFile = peer.ca ?? tls?.ca;
     const ca =
       caFile === undefined ? undefined : await read(caFile, `certificate authority of cluster ${name}`);
-    if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
-      throw new YtError(
-        `The file "${peer.tokenFile}" has no token for cluster ${name}: one line is expected`,
-      );
-    }
     connections.set(name, {
       ...(token === undefined ? {} : { token }),
       ...(ca === undefined ? {} : { ca }),
     });
   }
   if (tls === undefined) {
-    return { connections };
+    return { connections, missingTokens };
   }
   return {
     connections,
+    missingTokens,
     tls: {
       cert: await read(tls.cert, "TLS certificate"),
       key: await read(tls.key, "key of the TLS certificate"),
       ...(tls.ca === undefined ? {} : { ca: await read(tls.ca, "certificate authority") }),
     },
   };
+}
+
+/** `undefined` while there is no such file. */
+async function readToken(file: string, cluster: string): Promise<string | undefined> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (thrown) {
+    if (thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT") {
+      return undefined;
+    }
+    throw new YtError(`Cannot read the token for cluster ${cluster}: ${toYtError(thrown).message}`, {
+      cause: thrown,
+    });
+  }
+  const token = text.trim();
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new YtError(`The file "${file}" has no token for cluster ${cluster}: one line is expected`);
+  }
+  return token;
 }
 
 async function read(file: string, what: string): Promise<string> {

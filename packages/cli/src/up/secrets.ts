@@ -73,7 +73,13 @@ export class Secrets {
 
   /** @throws YtError 1 with one sentence */
   async read(): Promise<void> {
-    const { connections, tls } = await readSecretFiles(this.#plan.security.tls, this.#plan.peers);
+    const { connections, tls, missingTokens } = await readSecretFiles(
+      this.#plan.security.tls,
+      this.#plan.peers,
+    );
+    for (const file of missingTokens) {
+      this.#logger.warn({ file }, "there is no such token file yet: write it, and send SIGHUP");
+    }
     this.#connections = connections;
     this.#tls = tls;
   }
