@@ -108,6 +108,18 @@ describe("the listed registrations", () => {
     );
   });
 
+  it("are those of the table after so many writes that it is read anew", async () => {
+    await keeper.listed();
+    const rows = Array.from({ length: 400 }, (_, index) => rowOf(100 + index, 1, index % 2 === 0));
+    await keeper.root.insertRows(registrationsPath, rows);
+    expect(await keeper.listed()).toEqual(await expected());
+    await keeper.root.deleteRows(
+      registrationsPath,
+      rows.map((_, index) => keyOf(100 + index, 1)),
+    );
+    expect(await keeper.listed()).toEqual(await expected());
+  });
+
   it("include what was answered before, while others go on writing", async () => {
     await removeAll();
     let isOver = false;
