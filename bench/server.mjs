@@ -41,6 +41,7 @@ export class Server {
         this.#directory,
         "--cluster",
         `bench=127.0.0.1:${port}`,
+        "--no-queue-agent",
       ],
       { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NODE_ENV: "production" } },
     );

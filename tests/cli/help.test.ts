@@ -31,6 +31,7 @@ describe("qyt", () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ {2}up /m);
     expect(stdout).toMatch(/^ {2}check /m);
+    expect(stdout).toMatch(/^ {2}queue-agent /m);
     expect(stdout).toContain("qyt up --cluster pythia --cluster freud");
   });
 
@@ -48,11 +49,23 @@ describe("qyt", () => {
     expect(stdout).toContain("qyt up --config qyt.yson");
   });
 
+  it("shows the options of queue-agent with an example", async () => {
+    const { code, stdout } = await qyt(["queue-agent", "--help"]);
+    expect(code).toBe(0);
+    for (const option of ["--config <file>", "--proxy <address>", "--stage <name>", "--listen <host:port>"]) {
+      expect(stdout).toContain(option);
+    }
+    expect(stdout).toContain("qyt queue-agent --config agent.yson");
+  });
+
   it.each([
     [["down"], /unknown command 'down'/],
     [["up", "--claster", "a"], /unknown option '--claster'\n\(Did you mean --cluster\?\)/],
     [["up", "--cluster", "a=0.0.0.0:8000"], /^qyt: Cluster a cannot listen on 0\.0\.0\.0:8000: .*\n$/],
     [["up", "--log-level", "loud"], /^qyt: "loud" is not a log level: .*\n$/],
+    [["queue-agent"], /^qyt: No cluster is named: use --proxy, or --config with a file that has a proxy\n$/],
+    [["queue-agent", "--config", "/nowhere/a.yson"], /^qyt: Cannot read the configuration file: .*\n$/],
+    [["queue-agent", "--proxy", "a:1", "--listen", "a"], /^qyt: "a" is not an address to listen on: .*\n$/],
     [["up", "--config", "/nowhere/qyt.yson"], /^qyt: Cannot read the configuration file: .*\n$/],
     [["check", "/nowhere"], /^qyt: There is no data directory of a cluster at "\/nowhere"\n$/],
   ])("qyt %j: says what is wrong on stderr and exits with 1", async (args, message) => {

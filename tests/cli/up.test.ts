@@ -53,7 +53,16 @@ describe("qyt up", () => {
     expect(outcome.stdout).toMatch(
       /^export YT_PROXY_URL_ALIASING_CONFIG='\{a="http:\/\/127\.0\.0\.1:\d+"; b="http:\/\/\[::1\]:\d+"\}'$/m,
     );
+    expect(outcome.stdout).toMatch(/^queue agent {2}http:\/\/127\.0\.0\.1:\d+$/m);
     expect(outcome.stdout.endsWith("\nqyt is ready\n")).toBe(true);
+  });
+
+  it("starts no queue agent when told so", async () => {
+    const { code, stdout } = await qyt(
+      ["up", "--data-dir", folder.path, "--cluster", anyPort, "--no-queue-agent"],
+      { stopAfter: "qyt is ready" },
+    );
+    expect({ code, hasAgent: stdout.includes("queue agent") }).toEqual({ code: 0, hasAgent: false });
   });
 
   it("logs JSON lines on stderr when asked to", async () => {

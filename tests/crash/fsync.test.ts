@@ -40,6 +40,8 @@ it.skipIf(!canTrace)("flushes the data file before every answer", { timeout: 120
       join(directory.path, "data"),
       "--cluster",
       `crash=${address}`,
+      // Only what this test asks for is to write.
+      "--no-queue-agent",
     ],
   ]);
   try {

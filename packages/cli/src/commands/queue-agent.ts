@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { isMap, mapOf, toYtError, type YsonMap, type YsonValue, YtError } from "@qyt/base";
-import { parseStaticConfig, type StaticConfig, startQueueAgent } from "@qyt/queue-agent";
+import type { StaticConfig } from "@qyt/queue-agent";
 import { parseJson, parseYson } from "@qyt/yson";
 import { Command } from "commander";
 import { destination, pino } from "pino";
@@ -90,6 +90,7 @@ async function run(flags: QueueAgentFlags): Promise<void> {
   const alive = setInterval(() => {}, 0x7fff_ffff);
   try {
     process.stdout.write(`queue agent of stage ${config.stage}, state on ${config.proxy}\n`);
+    const { startQueueAgent } = await import("@qyt/queue-agent");
     const agent = await startQueueAgent({ config, logger, signal: starting.signal });
     process.stdout.write(`listening on ${agent.agentId}\nqyt queue-agent is ready\n`);
     await stop;
@@ -127,6 +128,7 @@ export async function configOf(
   if (!merged.has("proxy")) {
     throw new YtError("No cluster is named: use --proxy, or --config with a file that has a proxy");
   }
+  const { parseStaticConfig } = await import("@qyt/queue-agent");
   return parseStaticConfig(merged);
 }
 

@@ -37,10 +37,14 @@ A configuration file is YSON or JSON; the command line wins over it. All keys ma
     authentication = %true;                   # as --auth
     tls = { cert = "cert.pem"; key = "key.pem"; ca = "ca.pem" };
     registrations_cluster = pythia;           # who keeps the registrations of consumers
+    queue_agent = %false;                     # as --no-queue-agent
   }
 (without the comments: YSON has none)
 
 Clusters that ${aliasVariable} names are peers too.
+
+A queue agent runs beside the clusters; it keeps its state where the registrations are. "qyt queue-agent"
+runs more of them, here or elsewhere.
 
 Without --auth every request is root's, and clusters listen on loopback addresses only.
 SIGHUP reads certificates and tokens again. docs/security.md has the rest.
@@ -64,6 +68,7 @@ export function upCommand(): Command {
       "--log-level <level>",
       `${logLevels.join(", ")} (default: ${defaults.logLevel}); logs are JSON lines on stderr`,
     )
+    .option("--no-queue-agent", "no statuses, automatic trimming and exports of queues")
     .option(
       "--auth",
       "users must prove who they are, by a token or a password; the first token of root is printed",
@@ -97,6 +102,7 @@ async function up(flags: UpFlags): Promise<void> {
       plan,
       {
         start: startCluster,
+        startAgent: async (options) => (await import("../up/queue-agent.ts")).startAgent(options),
         probe,
         onReload: (reload) => process.on("SIGHUP", reload),
         print: (line) => {

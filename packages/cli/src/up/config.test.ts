@@ -38,7 +38,7 @@ describe("configuration file", () => {
   it.each([
     [
       "{clustres={}}",
-      'unknown key "clustres" (known: data_directory, log_level, clusters, peers, registrations_cluster, authentication, tls, allowed_origins)',
+      'unknown key "clustres" (known: data_directory, log_level, clusters, peers, queue_agent, registrations_cluster, authentication, tls, allowed_origins)',
     ],
     [
       "{clusters={pythia={port=8000}}}",

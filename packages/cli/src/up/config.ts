@@ -42,6 +42,8 @@ const schema = z.strictObject({
       }),
     )
     .optional(),
+  /** Whether a queue agent runs beside the clusters; by default it does. */
+  queue_agent: z.boolean().optional(),
   /** The cluster, here or among the peers, that keeps the registrations of consumers. */
   registrations_cluster: z.string().optional(),
   /** Whether users have to prove who they are. */

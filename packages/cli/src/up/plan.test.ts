@@ -23,6 +23,7 @@ describe("the plan of qyt up", () => {
       peers: new Map(),
       security: { isAuthenticated: false },
       logLevel: "warn",
+      queueAgent: true,
     });
   });
 
@@ -79,6 +80,12 @@ describe("the plan of qyt up", () => {
       hume: { proxy: "http://127.0.0.1:2" },
       kant: { proxy: "127.0.0.1:5" },
     });
+  });
+
+  it("has a queue agent unless the command line or the file says no", () => {
+    expect(planUp({ queueAgent: false }, {}, here).queueAgent).toBe(false);
+    expect(planUp({ queueAgent: true }, { queue_agent: false }, here).queueAgent).toBe(false);
+    expect(planUp({ queueAgent: true }, { queue_agent: true }, here).queueAgent).toBe(true);
   });
 
   it.each<[string, UpOptions, UpConfig, RegExp]>([

@@ -24,6 +24,8 @@ export interface UpOptions extends SecurityOptions {
   /** As typed: `NAME` or `NAME=HOST:PORT`. */
   readonly cluster?: readonly string[];
   readonly logLevel?: string;
+  /** `false`: no queue agent runs beside the clusters. */
+  readonly queueAgent?: boolean;
 }
 
 export interface ClusterPlan {
@@ -43,6 +45,8 @@ export interface UpPlan {
   /** As configured; without it the cluster is chosen by `chooseRegistrationsCluster`. */
   readonly registrationsCluster?: string;
   readonly logLevel: LogLevel;
+  /** Whether a queue agent runs beside the clusters. */
+  readonly queueAgent: boolean;
 }
 
 export const defaults = {
@@ -106,6 +110,7 @@ export function planUp(
     clusters,
     peers,
     security,
+    queueAgent: (options.queueAgent ?? true) && (config.queue_agent ?? true),
     logLevel: logLevel(options.logLevel) ?? config.log_level ?? defaults.logLevel,
     ...(registrationsCluster === undefined ? {} : { registrationsCluster }),
   };

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { type Clock, sleep, toYtError, YtError } from "@qyt/base";
 import type { Logger } from "pino";
+import { AgentRun, type AgentStart, type RunningAgent } from "./agent.ts";
 import { aliasVariable, exportLine } from "./aliases.ts";
 import { formatAddress } from "./cluster-option.ts";
 import { withFreePorts } from "./free-ports.ts";
@@ -55,6 +56,7 @@ export interface StartOptions {
 /** What `up` needs of the world. */
 export interface UpPorts {
   start(options: StartOptions): Promise<RunningCluster>;
+  startAgent(options: AgentStart): Promise<RunningAgent>;
   /** Sends a request and resolves when it is answered. */
   probe(url: string, connection: Connection): Promise<void>;
   /** Calls back whenever the process is told to read its files again. Only asked for when there are any. */
@@ -81,8 +83,13 @@ export async function runUp(plan: UpPlan, ports: UpPorts, stop: Promise<void>): 
   for (const peer of exposedPeers(plan.peers)) {
     ports.logger.warn({ peer }, "the token for this peer goes over the network as plain text: use https");
   }
-  const clusters = await startAll(plan, ports, secrets);
-  if (tls !== undefined || plan.peers.size > 0) {
+  const { clusters, registrationsCluster } = await startAll(plan, ports, secrets);
+  const agent = plan.queueAgent ? runAgent(plan, ports, secrets, clusters, registrationsCluster) : undefined;
+  const hasFiles = [...plan.peers.values()].some(
+    ({ ca, tokenFile }) => ca !== undefined || tokenFile !== undefined,
+  );
+  // Without any, SIGHUP ends the process, as it does by default.
+  if (tls !== undefined || hasFiles) {
     ports.onReload(() => void secrets.reload(clusters));
   }
   let isStopping = false;
@@ -99,15 +106,41 @@ export async function runUp(plan: UpPlan, ports: UpPorts, stop: Promise<void>): 
         }),
       ),
     );
+    // An agent whose state is elsewhere may have to wait for that cluster; nobody else has to.
+    const isStateHere = clusters.some(({ name }) => name === registrationsCluster);
+    const running = isStateHere ? await Promise.race([agent?.started(), stop]) : undefined;
     // Lets a stop that came meanwhile be seen.
     await Promise.resolve();
     if (!isStopping) {
-      announce(plan, clusters, ports, firstToken);
+      announce(plan, clusters, ports, firstToken, running?.agentId);
     }
     await stop;
   } finally {
-    await closeAll(clusters, ports);
+    await closeAll(clusters, ports, agent);
   }
+}
+
+function runAgent(
+  plan: UpPlan,
+  ports: UpPorts,
+  secrets: Secrets,
+  clusters: readonly RunningCluster[],
+  stateCluster: string,
+): AgentRun {
+  const access = new Map<string, Connection & { readonly proxy: string }>();
+  const [from] = clusters;
+  for (const [name, { proxy }] of plan.peers) {
+    access.set(name, { ...(from === undefined ? {} : secrets.connection(from.name, name)), proxy });
+  }
+  for (const cluster of clusters) {
+    access.set(cluster.name, {
+      ...secrets.own,
+      ...(plan.security.isAuthenticated ? { token: cluster.issueServiceToken("queue_agent") } : {}),
+      proxy: urlOf(plan, cluster.name, cluster.address),
+    });
+  }
+  const logger = ports.logger.child({ cluster: stateCluster, service: "queue-agent" });
+  return new AgentRun((start) => ports.startAgent(start), { stateCluster, access, logger }, ports.clock);
 }
 
 /** One token for all clusters that have had none, so that it serves a person with all of them. */
@@ -129,7 +162,12 @@ async function issueFirstToken(
   return issued.length === 0 ? undefined : { token, clusters: issued };
 }
 
-async function startAll(plan: UpPlan, ports: UpPorts, secrets: Secrets): Promise<readonly RunningCluster[]> {
+interface Started {
+  readonly clusters: readonly RunningCluster[];
+  readonly registrationsCluster: string;
+}
+
+async function startAll(plan: UpPlan, ports: UpPorts, secrets: Secrets): Promise<Started> {
   const registrationsCluster = chooseRegistrationsCluster(plan, await readKeepers(plan.clusters));
   const addresses = await withFreePorts(plan.clusters.map(({ address }) => address));
   const clusters = plan.clusters.map((cluster, index) => ({
@@ -162,7 +200,7 @@ async function startAll(plan: UpPlan, ports: UpPorts, secrets: Secrets): Promise
     await closeAll(started, ports);
     throw toYtError(failure.reason);
   }
-  return started;
+  return { clusters: started, registrationsCluster };
 }
 
 type SharedOptions = Pick<
@@ -220,6 +258,7 @@ function announce(
   clusters: readonly RunningCluster[],
   ports: UpPorts,
   firstToken: Awaited<ReturnType<typeof issueFirstToken>>,
+  agentId: string | undefined,
 ): void {
   const width = Math.max(...clusters.map(({ name }) => name.length));
   const urls = clusters.map(({ name, address }) => ({ name, url: urlOf(plan, name, address) }));
@@ -227,6 +266,9 @@ function announce(
     ports.print(
       `cluster ${name.padEnd(width)}  ${url}  data in ${plan.clusters[index]?.dataDirectory ?? ""}`,
     );
+  }
+  if (agentId !== undefined) {
+    ports.print(`queue agent  http://${agentId}`);
   }
   ports.print("");
   ports.print(
@@ -252,8 +294,14 @@ function announce(
   ports.print("qyt is ready");
 }
 
-async function closeAll(clusters: readonly RunningCluster[], { clock, logger }: UpPorts): Promise<void> {
-  const closed = Promise.allSettled(clusters.map((cluster) => cluster.close(graceMs)));
+/** The agent first, as it is a client of the clusters. */
+async function closeAll(
+  clusters: readonly RunningCluster[],
+  { clock, logger }: UpPorts,
+  agent?: AgentRun,
+): Promise<void> {
+  const stopped = agent === undefined ? Promise.resolve() : agent.stop();
+  const closed = stopped.then(() => Promise.allSettled(clusters.map((cluster) => cluster.close(graceMs))));
   const results = await Promise.race([closed, sleep(clock, maxStopMs)]);
   if (results === undefined) {
     logger.warn("not everything was finished within 10 s; what was acknowledged is stored");
