@@ -14,6 +14,7 @@ class Secrets implements CredentialSource {
     ["token of freud", "freud-cluster"],
     ["token of kant", "kant-cluster"],
   ]);
+  readonly bannedUsers = new Set(["banned"]);
   isOutOfOrder = false;
   #opened = 0;
 
@@ -46,7 +47,7 @@ class Secrets implements CredentialSource {
   }
 
   checkUser(user: string): void {
-    if (user === "banned") {
+    if (this.bannedUsers.has(user)) {
       throw new YtError("Banned", { code: "UserBanned" });
     }
   }
@@ -165,5 +166,12 @@ describe("a cluster", () => {
       message: expect.stringContaining("create the user on this cluster too"),
     });
     await expect(askAs("neighbour")).rejects.toMatchObject({ code: 111 });
+  });
+
+  it("acts for nobody when its own user is banned", async () => {
+    const { secrets, askAs } = start();
+    secrets.bannedUsers.add("freud-cluster");
+    await expect(askAs("token of freud", "bob")).rejects.toMatchObject({ code: 903 });
+    await expect(askAs("token of freud")).rejects.toMatchObject({ code: 903 });
   });
 });

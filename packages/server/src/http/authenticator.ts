@@ -129,6 +129,7 @@ export class Authenticator {
         { user, impersonated_user: actsFor },
       );
     }
+    this.#credentials.checkUser(user);
     return this.#actFor(peer, actsFor);
   }
 
