@@ -112,7 +112,7 @@ async function walk(
 }
 
 /** The part of a value that the steps name. @throws YtError 500 */
-export function answerFromValue(
+function answerFromValue(
   value: YsonValue,
   method: OrchidMethod,
   steps: readonly YPathStep[],
