@@ -50,6 +50,10 @@ function parseStrings(value: YsonValue | undefined, field: string): string[] {
   });
 }
 
+function quoted(permissions: readonly Permission[]): string {
+  return permissions.map((permission) => `"${permission}"`).join(", ");
+}
+
 /**
  * Checks the rules between the fields of one entry.
  * Specified in: yt/yt/client/security_client (validation of `vital` and `columns`).
@@ -62,13 +66,18 @@ function validateAce(ace: Ace): void {
     }
   } else if (!registers || ace.permissions.length !== 1) {
     throw new YtError(
-      `ACE specifying vitality must contain a single "register_queue_consumer" permission; found ${ace.permissions
-        .map((permission) => `"${permission}"`)
-        .join(", ")}`,
+      `ACE specifying vitality must contain a single "register_queue_consumer" permission; found ${quoted(ace.permissions)}`,
     );
   }
   if (ace.columns !== undefined && (ace.permissions.length !== 1 || ace.permissions[0] !== "read")) {
-    throw new YtError('ACE specifying columns may contain only "read" permission');
+    throw new YtError(
+      `ACE specifying columns may contain only "read" permission; found ${quoted(ace.permissions)}`,
+    );
+  }
+  if (ace.action === "deny" && ace.permissions.includes("full_read")) {
+    throw new YtError(
+      'ACE with "full_read" permission may have only "allow" action; found "deny"; deny "read" instead',
+    );
   }
 }
 

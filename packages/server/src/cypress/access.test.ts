@@ -346,6 +346,54 @@ describe("who may do what", () => {
     expect(usage.get("node_count")).toBe(2n);
   });
 
+  it("full_read is read with all columns, and is granted as a whole only", async () => {
+    const world = await withUsers("u", "restricted", "reader");
+    await world.create("table", "//tmp/t");
+    await world.set("//tmp/t/@inherit_acl", false);
+    await world.set("//tmp/t/@acl", [
+      ace("allow", "u", ["read"], { columns: ["private"] }),
+      ace("allow", "reader", ["read"]),
+    ]);
+    const copy = (user: string, to: string): Promise<unknown> =>
+      world.cypress.copy(as(user), { sourcePath: "//tmp/t", destinationPath: to });
+    expect((await failure(copy("restricted", "//tmp/c"))).message).toContain(
+      '"read" permission for node //tmp/t is not allowed',
+    );
+    const column = await failure(copy("reader", "//tmp/c"));
+    expect(column.message).toContain('"full_read" permission for column "private" of node //tmp/t');
+    await world.set("//tmp/t/@acl/end", ace("allow", "restricted", ["full_read"]));
+    await world.get("//tmp/t/@acl", {}, as("restricted"));
+    await copy("restricted", "//tmp/c");
+    await world.set("//tmp/t/@acl/end", ace("deny", "restricted", ["read"]));
+    expect((await failure(copy("restricted", "//tmp/d"))).code).toBe(901);
+    expect((await failure(world.get("//tmp/t/@acl", {}, as("restricted")))).code).toBe(901);
+    const refused = async (entry: YsonMap): Promise<string> =>
+      texts(await failure(world.set("//tmp/t/@acl", [entry])));
+    expect(await refused(ace("deny", "u", ["read", "full_read"]))).toContain(
+      'ACE with "full_read" permission may have only "allow" action',
+    );
+    expect(await refused(ace("allow", "u", ["full_read"], { columns: ["a"] }))).toContain(
+      'ACE specifying columns may contain only "read" permission; found "full_read"',
+    );
+  });
+
+  it("effective_acl shows entries with the mode that they have there", async () => {
+    const world = await withUsers("u");
+    await closed(
+      world,
+      "//tmp/p",
+      ace("allow", "u", ["read"], { inheritance_mode: "descendants_only" }),
+      ace("allow", "u", ["write"], { inheritance_mode: "immediate_descendants_only" }),
+      ace("allow", "u", ["remove"], { inheritance_mode: "object_only" }),
+    );
+    await world.create("map_node", "//tmp/p/c");
+    const effective = bare(await world.get("//tmp/p/c/@effective_acl")) as readonly YsonMap[];
+    expect(effective.map((entry) => [entry.get("permissions"), entry.get("inheritance_mode")])).toEqual([
+      [["read"], "object_and_descendants"],
+      [["write"], "object_only"],
+    ]);
+  });
+
   it("columns of a table decide by themselves", async () => {
     const world = await withUsers("u", "v");
     await world.create("table", "//tmp/t");

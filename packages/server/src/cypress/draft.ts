@@ -9,12 +9,18 @@ import { type Cell, WriteBatch } from "../cell/index.ts";
 import { applyAttributes } from "./attributes/apply.ts";
 import { acquiredLocks, findLockConflict, isCovered } from "./locks.ts";
 import type { Node, NodePatch } from "./node.ts";
-import type { CreateNodeInput, Draft, LockRequest, TreeLimits, UpdateOptions } from "./node-type.ts";
+import type {
+  CreateNodeInput,
+  Draft,
+  LockRequest,
+  TreeLimits,
+  UpdateOptions,
+  UsageIncrease,
+} from "./node-type.ts";
 import { applyPatch, mergePatches } from "./patch.ts";
 import { branchRow, type LockRecord, type StoredPatch, type TreeLayers } from "./state.ts";
 import { subjectsOf } from "./subject-index.ts";
 import { transactionChain } from "./transaction-objects.ts";
-import type { UsageIncrease } from "./types/account-limits.ts";
 import { TreeView, type ViewEnvironment } from "./view.ts";
 
 export interface DraftOptions {

@@ -9,7 +9,6 @@ import type { Permission } from "../access/permissions.ts";
 import type { WriteBatch } from "../cell/index.ts";
 import type { Node, NodePatch } from "./node.ts";
 import type { LockMode, TreeReader } from "./state.ts";
-import type { UsageIncrease } from "./types/account-limits.ts";
 
 /**
  * - `map`: has named children
@@ -134,6 +133,11 @@ export interface ResourceUsage {
   readonly chunkCount?: number;
   readonly tabletCount?: number;
   readonly tabletStaticMemoryBytes?: number;
+}
+
+/** What an account is to pay for beside what it pays for already. */
+export interface UsageIncrease extends Pick<ResourceUsage, "tabletCount"> {
+  readonly nodeCount?: number;
 }
 
 /** All known types. */

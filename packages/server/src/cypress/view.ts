@@ -22,12 +22,18 @@ import {
 } from "../access/index.ts";
 import type { AccessTracker } from "./access-tracker.ts";
 import type { Node } from "./node.ts";
-import type { CheckOptions, NodeType, NodeTypes, PermissionDecision, View } from "./node-type.ts";
+import type {
+  CheckOptions,
+  NodeType,
+  NodeTypes,
+  PermissionDecision,
+  UsageIncrease,
+  View,
+} from "./node-type.ts";
 import { applyPatch } from "./patch.ts";
 import { resolveTarget } from "./resolve.ts";
 import { branchRow, type StoredPatch, type TreeReader } from "./state.ts";
 import { findTransactionObject, transactionChain } from "./transaction-objects.ts";
-import type { UsageIncrease } from "./types/account-limits.ts";
 
 /** What all views of one tree share. */
 export interface ViewEnvironment {
@@ -284,6 +290,10 @@ export class TreeView implements View {
     }
     if (this.subjects.user(user).banned) {
       throw userBanned(user);
+    }
+    if (permission === "full_read") {
+      // Who may not even read is told so: to read may be enough.
+      this.check(user, "read", node);
     }
     const holder = denied.holderId === undefined ? undefined : this.node(denied.holderId);
     const column = "column" in denied ? String(denied.column) : undefined;

@@ -7,7 +7,7 @@
 import { assert, bare, isMap, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { parseInteger } from "../attributes/values.ts";
 import type { Node } from "../node.ts";
-import type { ResourceUsage, View } from "../node-type.ts";
+import type { UsageIncrease, View } from "../node-type.ts";
 
 export interface AccountState {
   readonly name: string;
@@ -117,10 +117,6 @@ function sumOver(names: Iterable<string>, one: (name: string) => number): bigint
     sum += one(name);
   }
   return BigInt(sum);
-}
-
-export interface UsageIncrease extends Pick<ResourceUsage, "tabletCount"> {
-  readonly nodeCount?: number;
 }
 
 /**
