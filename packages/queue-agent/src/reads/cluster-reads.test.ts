@@ -1,85 +1,36 @@
 /** Reads of one turn in one request, each with its own answer; watched reads; queries one behind the other. */
-import { isList, isMap, mapOf, seededRandom, systemClock, type YsonMap, type YsonValue } from "@qyt/base";
-import { createClient, type Transport, type TransportRequest } from "@qyt/client";
-import { parseYson, writeYson, writeYsonList } from "@qyt/yson";
+import { mapOf, YtError } from "@qyt/base";
 import { expect, test } from "vitest";
-import { ClusterReads, type ClusterReadsOptions } from "./cluster-reads.ts";
+import { FakeProxy } from "../testing/fake-proxy.ts";
+import type { ClusterReads, ClusterReadsOptions } from "./cluster-reads.ts";
 import { QueueRows, rowKey } from "./queue-rows.ts";
 
-/** Answers each sub-request with its own parameters, those named `bad` with an error; tells what came. */
-class FakeProxy {
-  readonly batches: (readonly YsonMap[])[] = [];
-  readonly queries: string[] = [];
-  isDown = false;
-  queriesAtOnce = 0;
-  mostQueriesAtOnce = 0;
-
-  readonly transport: Transport = {
-    send: async (request) => {
-      if (this.isDown) {
-        throw new Error("connection refused");
+/** Answers each sub-request with its own parameters, those for the path `bad` with an error. */
+function echoingProxy(): FakeProxy {
+  return new FakeProxy({
+    execute(_, parameters) {
+      if (parameters.get("path") === "bad") {
+        throw new YtError("nothing there", { code: 500 });
       }
-      const body = request.url.endsWith("/select_rows")
-        ? await this.#rows(request)
-        : this.#results(parseYson(request.body ?? Buffer.alloc(0)));
-      return {
-        status: 200,
-        headers: new Map(),
-        trailers: () => new Map(),
-        body: (async function* () {
-          yield body;
-        })(),
-      };
+      return mapOf({ value: parameters });
     },
-    close: async () => {},
-  };
-
-  #results(parameters: YsonValue): Buffer {
-    const requests = isMap(parameters) ? parameters.get("requests") : undefined;
-    const items = (isList(requests) ? requests : []).filter(isMap);
-    this.batches.push(items);
-    const results = items.map((item) => {
-      const given = item.get("parameters") ?? null;
-      return isMap(given) && given.get("path") === "bad"
-        ? mapOf({ error: mapOf({ code: 500n, message: "nothing there" }) })
-        : mapOf({ output: mapOf({ value: given }) });
-    });
-    return writeYson(mapOf({ results }), "binary");
-  }
-
-  async #rows(request: TransportRequest): Promise<Buffer> {
-    this.queriesAtOnce += 1;
-    this.mostQueriesAtOnce = Math.max(this.mostQueriesAtOnce, this.queriesAtOnce);
-    await new Promise((resolve) => setImmediate(resolve));
-    this.queriesAtOnce -= 1;
-    const header = request.headers.find(([name]) => name === "x-yt-parameters")?.[1] ?? "{}";
-    const parameters = parseYson(header);
-    const query = isMap(parameters) ? String(parameters.get("query")) : "";
-    this.queries.push(query);
-    const rows = [...query.matchAll(/\((\d+), ?(\d+)\)/g)].map(([, tablet, index]) =>
-      mapOf({
-        $tablet_index: BigInt(tablet ?? 0),
-        $row_index: BigInt(index ?? 0),
-        $cumulative_data_weight: 20n * BigInt(index ?? 0),
-      }),
-    );
-    return writeYsonList(rows, "binary");
-  }
+    select: (query) =>
+      [...query.matchAll(/\((\d+), ?(\d+)\)/g)].map(([, tablet, index]) =>
+        mapOf({
+          $tablet_index: BigInt(tablet ?? 0),
+          $row_index: BigInt(index ?? 0),
+          $cumulative_data_weight: 20n * BigInt(index ?? 0),
+        }),
+      ),
+  });
 }
 
 function readsOf(proxy: FakeProxy, options: ClusterReadsOptions = {}): ClusterReads {
-  const client = createClient({
-    proxy: "localhost:1",
-    transport: proxy.transport,
-    retries: false,
-    clock: systemClock,
-    random: seededRandom(1),
-  });
-  return new ClusterReads(() => client, options);
+  return proxy.reads(options);
 }
 
 test("what is asked in one turn goes in one request, in order, each with its own answer", async () => {
-  const proxy = new FakeProxy();
+  const proxy = echoingProxy();
   const reads = readsOf(proxy);
   const [first, bad, last] = await Promise.allSettled([
     reads.get("a"),
@@ -95,7 +46,7 @@ test("what is asked in one turn goes in one request, in order, each with its own
 });
 
 test("a long list goes in several requests", async () => {
-  const proxy = new FakeProxy();
+  const proxy = echoingProxy();
   const reads = readsOf(proxy, { maxBatchSize: 10 });
   const answers = await Promise.all(Array.from({ length: 25 }, (_, index) => reads.get(`p${index}`)));
   expect(proxy.batches.map(({ length }) => length)).toEqual([10, 10, 5]);
@@ -103,7 +54,7 @@ test("a long list goes in several requests", async () => {
 });
 
 test("a request that fails is the error of all that are in it", async () => {
-  const proxy = new FakeProxy();
+  const proxy = echoingProxy();
   const reads = readsOf(proxy);
   proxy.isDown = true;
   const results = await Promise.allSettled([reads.get("a"), reads.get("b")]);
@@ -113,7 +64,7 @@ test("a request that fails is the error of all that are in it", async () => {
 });
 
 test("a watched read has the answer of the refresh once, then asks for itself", async () => {
-  const proxy = new FakeProxy();
+  const proxy = echoingProxy();
   const reads = readsOf(proxy);
   let decoded = 0;
   const watched = reads.watch("get", { path: "a" }, () => ++decoded);
@@ -132,7 +83,7 @@ test("a watched read has the answer of the refresh once, then asks for itself", 
 });
 
 test("a refresh that fails is the error of each read, and the next one may succeed", async () => {
-  const proxy = new FakeProxy();
+  const proxy = echoingProxy();
   const reads = readsOf(proxy);
   const watched = reads.watch("get", { path: "a" }, () => "here");
   proxy.isDown = true;
@@ -144,7 +95,7 @@ test("a refresh that fails is the error of each read, and the next one may succe
 });
 
 test("no more queries run at once than may", async () => {
-  const proxy = new FakeProxy();
+  const proxy = echoingProxy();
   const reads = readsOf(proxy, { maxQueries: 3 });
   await Promise.all(Array.from({ length: 10 }, () => reads.select("* from [//q]")));
   expect(proxy.queries).toHaveLength(10);
@@ -152,7 +103,7 @@ test("no more queries run at once than may", async () => {
 });
 
 test("rows of one queue that are asked for in one turn are one query", async () => {
-  const proxy = new FakeProxy();
+  const proxy = echoingProxy();
   const rows = new QueueRows(readsOf(proxy), "//q");
   const columns = { hasTimestampColumn: false, hasCumulativeDataWeightColumn: true };
   const [own, consumers] = await Promise.all([

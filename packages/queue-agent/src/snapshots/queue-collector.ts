@@ -18,9 +18,10 @@ import {
   type QueueLayout,
   readQueueLayout,
   sameMarks,
+  type TabletInfo,
   watchLayoutMarks,
 } from "./queue-layout.ts";
-import { queuePartitions, type TabletInfo } from "./queue-partitions.ts";
+import { queuePartitions } from "./queue-partitions.ts";
 import type { QueueSnapshot } from "./queue-snapshot.ts";
 import { QueueWeights } from "./queue-weights.ts";
 

@@ -13,6 +13,14 @@ export interface TabletPlace {
   readonly host: string | null;
 }
 
+/** What a tablet says of its rows. */
+export interface TabletInfo {
+  /** The trimmed row count, and the rows ever written. */
+  readonly lowerRowIndex: bigint;
+  readonly upperRowIndex: bigint;
+  readonly lastWriteTimestamp: bigint;
+}
+
 /** What tells that a layout may have changed. */
 export interface LayoutMarks {
   readonly objectId: string;

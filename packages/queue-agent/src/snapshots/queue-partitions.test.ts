@@ -3,7 +3,8 @@ import { mapOf, type YtError } from "@qyt/base";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { QueueRow } from "../objects/state-rows.ts";
-import { queuePartitions, type TabletInfo } from "./queue-partitions.ts";
+import type { TabletInfo } from "./queue-layout.ts";
+import { queuePartitions } from "./queue-partitions.ts";
 import { type QueuePartitionSnapshot, type QueueSnapshot, writeRatesAt } from "./queue-snapshot.ts";
 import { emptyRateCounter, type RateCounter, updateRateCounter } from "./rates.ts";
 

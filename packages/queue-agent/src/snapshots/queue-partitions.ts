@@ -6,7 +6,7 @@
  */
 import { YtError } from "@qyt/base";
 import type { ErrorOrigin } from "./error-origin.ts";
-import type { QueueLayout, TabletPlace } from "./queue-layout.ts";
+import type { QueueLayout, TabletInfo, TabletPlace } from "./queue-layout.ts";
 import {
   countedWeight,
   type QueuePartitionSnapshot,
@@ -16,12 +16,6 @@ import {
 } from "./queue-snapshot.ts";
 import { noWeights, type Weights } from "./queue-weights.ts";
 import { emptyRateCounter, isSettled, updateRateCounter } from "./rates.ts";
-
-export interface TabletInfo {
-  readonly lowerRowIndex: bigint;
-  readonly upperRowIndex: bigint;
-  readonly lastWriteTimestamp: bigint;
-}
 
 export interface QueueReading {
   readonly layout: QueueLayout;

@@ -5,8 +5,7 @@
  */
 import { YtError } from "@qyt/base";
 import { type QueueRowInfo, type QueueRows, rowKey } from "../reads/queue-rows.ts";
-import type { QueueLayout } from "./queue-layout.ts";
-import type { TabletInfo } from "./queue-partitions.ts";
+import type { QueueLayout, TabletInfo } from "./queue-layout.ts";
 import type { QueuePartitionSnapshot, QueueSnapshot } from "./queue-snapshot.ts";
 
 /** `null`: unknown, because the column or its value or the row is not there. */
