@@ -9,6 +9,8 @@ export class PassStatus {
   #index = -1;
   #startMs = 0;
   #durationMs = 0;
+  #totalDurationMs = 0;
+  #endedCount = 0;
   #errorCount = 0;
   #error: YtError | null = null;
 
@@ -32,6 +34,15 @@ export class PassStatus {
   /** Of the last pass that ended, in milliseconds. */
   get durationMs(): number {
     return this.#durationMs;
+  }
+
+  /** Of all passes that ended, in milliseconds. */
+  get totalDurationMs(): number {
+    return this.#totalDurationMs;
+  }
+
+  get endedCount(): number {
+    return this.#endedCount;
   }
 
   get errorCount(): number {
@@ -60,6 +71,8 @@ export class PassStatus {
       return result;
     } finally {
       this.#durationMs = this.#clock.monotonic() - startMs;
+      this.#totalDurationMs += this.#durationMs;
+      this.#endedCount += 1;
     }
   }
 

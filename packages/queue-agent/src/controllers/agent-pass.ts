@@ -4,18 +4,16 @@
  *
  * Specified in: yt/yt/server/queue_agent/queue_agent.cpp (TQueueAgent::Pass).
  */
-import { mapOf, toYtError, type YsonMap, type YtError } from "@qyt/base";
-import { errorToYson } from "@qyt/yson";
+import { toYtError, type YsonMap, type YtError } from "@qyt/base";
 import { alertKinds } from "../alerts/alert-kinds.ts";
 import type { AlertManager, ManagedAlertCollector } from "../alerts/alert-manager.ts";
 import type { AgentContext } from "../context.ts";
 import { ExportManager } from "../exports/export-manager.ts";
 import type { ConsumerRow, DynamicState, QueueRow, RegistrationRow } from "../objects/state-rows.ts";
-import { noError } from "../pass-status.ts";
+import { PassStatus } from "../pass-status.ts";
 import { PeriodicExecutor } from "../periodic.ts";
 import { AgentReads } from "../reads/agent-reads.ts";
 import { ErrorOrigin } from "../snapshots/error-origin.ts";
-import { instantFromMs } from "../snapshots/instants.ts";
 import { Trimmer } from "../trimming/trimmer.ts";
 import { ConsumerController } from "./consumer-controller.ts";
 import type { ControllerEnvironment, PassProfiler } from "./controller-environment.ts";
@@ -46,6 +44,8 @@ const noRegistrations: readonly RegistrationRow[] = [];
 
 export class AgentPass {
   readonly registry = new ObjectRegistry();
+  /** Of the poll pass. */
+  readonly poll: PassStatus;
   readonly #context: AgentContext;
   readonly #options: AgentPassOptions;
   readonly #environment: ControllerEnvironment;
@@ -55,14 +55,12 @@ export class AgentPass {
   readonly #alertCollection: PeriodicExecutor;
   #state: DynamicState = emptyState;
   #selectedWith: { readonly state: DynamicState; readonly handleReplicatedObjects: boolean } | undefined;
-  #passIndex = -1;
-  #passInstantMs = 0;
-  #passError: YtError | null = null;
 
   constructor(context: AgentContext, options: AgentPassOptions) {
     const { clock, config, logger } = context;
     this.#context = context;
     this.#options = options;
+    this.poll = new PassStatus(clock);
     this.#alerts = options.alerts.collector();
     this.#environment = {
       context,
@@ -98,12 +96,7 @@ export class AgentPass {
 
   /** Of the poll pass itself, for the Orchid: `pass_instant`, `pass_index`, `pass_error`. */
   status(): YsonMap {
-    const error = this.#passError;
-    return mapOf({
-      pass_instant: instantFromMs(this.#passInstantMs),
-      pass_index: BigInt(this.#passIndex),
-      pass_error: error === null ? noError : errorToYson(error),
-    });
+    return this.poll.orchid();
   }
 
   start(): void {
@@ -138,19 +131,18 @@ export class AgentPass {
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
-    this.#passIndex += 1;
-    this.#passInstantMs = this.#context.clock.now();
     try {
-      const state = await this.#options.stateReader.read(signal);
-      this.#follow(state);
-      this.#state = state;
-      this.#passError = null;
+      await this.poll.measure(async () => {
+        const state = await this.#options.stateReader.read(signal);
+        this.#follow(state);
+        this.#state = state;
+      });
     } catch (thrown) {
       if (signal.aborted) {
         return;
       }
-      const error = this.#environment.origin.again(toYtError(thrown), this.#passError);
-      this.#passError = error;
+      const error = this.#environment.origin.again(toYtError(thrown), this.poll.error);
+      this.poll.fail(error);
       this.#alerts.stage(alertKinds.agentPassFailed, error);
     }
     this.#alerts.publish();
@@ -182,6 +174,7 @@ export class AgentPass {
     };
     this.registry.replace(queues, consumers);
     this.#environment.reads.retain(queues);
+    this.#environment.profiler.retain?.(this.registry);
     this.#selectedWith = { state, handleReplicatedObjects };
     // Rows go to the controllers only now: trimming must not be turned on by a new row while the
     // registrations are still those of before.

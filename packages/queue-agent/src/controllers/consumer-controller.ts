@@ -95,8 +95,9 @@ export class ConsumerController implements ConsumerObject {
       return;
     }
     this.#snapshot = snapshot;
+    profiler.passEnded?.(snapshot, this.isLeading, context.clock.monotonic() - startMs);
     if (this.isLeading && snapshot.bannedSinceMs === null) {
-      profiler.consumerPass?.(previous, snapshot, context.clock.monotonic() - startMs);
+      profiler.consumerPass?.(previous, snapshot);
     }
   }
 

@@ -10,10 +10,15 @@ import type { QueueSnapshot } from "../snapshots/queue-snapshot.ts";
 import type { Trimmer } from "../trimming/trimmer.ts";
 import type { ObjectRegistry } from "./object-registry.ts";
 
-/** Told of each pass of a leading controller; metrics are made from it. */
+/** Told of the passes of controllers; metrics are made from it. */
 export interface PassProfiler {
-  queuePass?(previous: QueueSnapshot, next: QueueSnapshot, durationMs: number): void;
-  consumerPass?(previous: ConsumerSnapshot, next: ConsumerSnapshot, durationMs: number): void;
+  /** Of a leading controller whose queue is not banned. */
+  queuePass?(previous: QueueSnapshot, next: QueueSnapshot): void;
+  consumerPass?(previous: ConsumerSnapshot, next: ConsumerSnapshot): void;
+  /** Of any controller, with the snapshot that it made. */
+  passEnded?(snapshot: QueueSnapshot | ConsumerSnapshot, isLeading: boolean, durationMs: number): void;
+  /** The objects that there are now; others are gone. */
+  retain?(registry: ObjectRegistry): void;
 }
 
 export interface ControllerEnvironment {

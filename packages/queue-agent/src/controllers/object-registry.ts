@@ -2,6 +2,8 @@
  * The objects of this process, led and followed, with their latest snapshots: what passes of one object read
  * of another one, and what the Orchid shows.
  */
+import type { AlertManager } from "../alerts/alert-manager.ts";
+import type { QueueExports } from "../exports/queue-exports.ts";
 import type { ObjectReference } from "../objects/reference.ts";
 import { referenceToString } from "../objects/reference.ts";
 import type { ConsumerRow, QueueRow, RegistrationRow } from "../objects/state-rows.ts";
@@ -28,7 +30,16 @@ interface AgentObject<Row, Snapshot> {
   stop(): Promise<void>;
 }
 
-export type QueueObject = AgentObject<QueueRow, QueueSnapshot>;
+/** What the leader of a queue knows beside its snapshots, for metrics. */
+export interface QueueLeadership {
+  readonly alerts: Pick<AlertManager, "active">;
+  readonly exports: Pick<QueueExports, "states">;
+}
+
+export interface QueueObject extends AgentObject<QueueRow, QueueSnapshot> {
+  /** Absent: it is only followed, or cannot be. */
+  readonly leadership?: QueueLeadership | undefined;
+}
 export type ConsumerObject = AgentObject<ConsumerRow, ConsumerSnapshot>;
 
 export class ObjectRegistry {

@@ -18,11 +18,11 @@ import { QueueCollector } from "../snapshots/queue-collector.ts";
 import type { QueueSnapshot } from "../snapshots/queue-snapshot.ts";
 import { notProcessedYet, queuePartitionsToYson, queueStatusToYson } from "../snapshots/queue-status.ts";
 import { type ControllerEnvironment, PassGate } from "./controller-environment.ts";
-import type { QueueObject } from "./object-registry.ts";
+import type { QueueLeadership, QueueObject } from "./object-registry.ts";
 import { stateRowToYson } from "./row-representation.ts";
 
 /** What only the leader of a queue has. */
-interface Leadership {
+interface Leadership extends QueueLeadership {
   readonly alerts: AlertManager;
   readonly trimAlerts: ManagedAlertCollector;
   readonly operatorAlerts: ManagedAlertCollector;
@@ -74,6 +74,10 @@ export class QueueController implements QueueObject {
     return this.#snapshot;
   }
 
+  get leadership(): QueueLeadership | undefined {
+    return this.#leadership;
+  }
+
   update(row: QueueRow, registrations: readonly RegistrationRow[]): void {
     this.#row = row;
     this.#registrations = registrations;
@@ -108,6 +112,7 @@ export class QueueController implements QueueObject {
       return;
     }
     this.#snapshot = snapshot;
+    profiler.passEnded?.(snapshot, this.isLeading, context.clock.monotonic() - startMs);
     const leadership = this.#leadership;
     if (leadership === undefined) {
       return;
@@ -118,7 +123,7 @@ export class QueueController implements QueueObject {
       leadership.operatorAlerts.publish();
       return;
     }
-    profiler.queuePass?.(previous, snapshot, context.clock.monotonic() - startMs);
+    profiler.queuePass?.(previous, snapshot);
     leadership.exports.update(row, snapshot);
     await this.#trim(leadership, snapshot);
     this.#stageOperatorAlerts(leadership, snapshot);

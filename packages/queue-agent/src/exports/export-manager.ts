@@ -6,11 +6,14 @@
  */
 import { type Clock, sleep } from "@qyt/base";
 import type { DynamicConfig } from "../config/dynamic-config.ts";
+import { PassTotals } from "../pass-totals.ts";
 
 /** Keeps the division finite whatever the configuration says. */
 const minRatePerSecond = 0.001;
 
 export class ExportManager {
+  /** Of the tasks of all exporters. */
+  readonly passes = new PassTotals();
   readonly #clock: Clock;
   readonly #config: () => DynamicConfig;
   #nextSlotMs = 0;

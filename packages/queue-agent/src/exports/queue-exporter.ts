@@ -239,6 +239,8 @@ export class QueueExporter {
       implementation: this.implementation,
       exporter,
     });
+    const hasFailed = result.taskError !== null || (result.exportError !== null && !result.isPaused);
+    manager.passes.record(this.#state.invocationMs, this.#clock.monotonic() - startMs, hasFailed);
     if (generation === this.#generation) {
       this.#conclude(result);
     }

@@ -13,7 +13,7 @@ export interface AgentServerOptions {
   readonly port: number;
   readonly orchid: OrchidNode;
   /** Absent: 404. */
-  readonly metrics?: () => Promise<{ readonly contentType: string; readonly body: string }>;
+  readonly metrics?: () => Promise<{ readonly contentType: string; readonly body: Buffer | string }>;
 }
 
 export interface AgentServer {

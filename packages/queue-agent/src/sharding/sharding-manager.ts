@@ -37,6 +37,7 @@ export class ShardingManager {
   readonly #executor: PeriodicExecutor;
   readonly #alerts: ManagedAlertCollector;
   readonly status: PassStatus;
+  #isBanned = false;
   /** Monotonic time since which the leader has seen an instance dead. */
   readonly #deadSinceMs = new Map<string, number>();
   /** What the last pass found in order: with the same input there is nothing to do. */
@@ -72,6 +73,11 @@ export class ShardingManager {
     return this.#executor.runOnce();
   }
 
+  /** Whether this instance was banned when the latest pass looked. */
+  get isBanned(): boolean {
+    return this.#isBanned;
+  }
+
   /** `queue_agent_sharding_manager` of the Orchid. */
   orchid(): YsonValue {
     return this.status.orchid();
@@ -81,6 +87,7 @@ export class ShardingManager {
     const { agentId, clusters, root, stage } = this.#options.context;
     const client = clusters.client(clusters.stateCluster);
     const instances = await listInstances(client, root, signal);
+    this.#isBanned = instances.some(({ id, isBanned }) => id === agentId && isBanned);
     const members = instances.filter((instance) => instance.isPresent && instance.stage === stage);
     if (members.length === 0) {
       throw new YtError("No queue agents in discovery");
