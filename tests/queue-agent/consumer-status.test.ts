@@ -255,6 +255,21 @@ test("[queue-agent 31] read rates are 0 at first, then as the offsets", async ()
   }
 });
 
+test("the time of the last advance is that of the row's write", async () => {
+  const pair = await newPair();
+  await world.push(pair.queue, ["foo", "bar"]);
+  await world.advance(pair.consumer, pair.queue, 0, 1n);
+  await agent.passes();
+  const { consumer } = pair;
+  const [row] = await world
+    .client(consumer.cluster)
+    .selectRows(`[$timestamp:offset] from [${consumer.path}]`, {
+      parameters: { versioned_read_options: mapOf({ read_mode: "latest_timestamp" }) },
+    });
+  const snapshot = agent.pass.registry.consumer(consumer)?.queues.get(referenceToString(pair.queue));
+  expect(snapshot?.partitions[0]?.lastConsumeTimestamp).toBe(row?.["$timestamp:offset"]);
+});
+
 describe("a consumer that cannot be followed", () => {
   test("[queue-agent 11] with a key and a stage alone it is not in sync yet", async () => {
     const consumer = reference("primary://tmp/row-only");

@@ -11,7 +11,7 @@ import {
   defaultDynamicConfig,
 } from "../../packages/queue-agent/src/config/dynamic-config.ts";
 import type { AgentContext } from "../../packages/queue-agent/src/context.ts";
-import { AgentPass } from "../../packages/queue-agent/src/controllers/agent-pass.ts";
+import { AgentPass, type AgentPassOptions } from "../../packages/queue-agent/src/controllers/agent-pass.ts";
 import type { ObjectReference } from "../../packages/queue-agent/src/objects/reference.ts";
 import { agentOrchid } from "../../packages/queue-agent/src/orchid/agent-orchid.ts";
 import { type AgentServer, startAgentServer } from "../../packages/queue-agent/src/orchid/agent-server.ts";
@@ -73,6 +73,7 @@ export class WatchingAgent {
       readonly agentId?: string;
       readonly controller?: Partial<DynamicConfig["agent"]["controller"]>;
       readonly agent?: Partial<Omit<DynamicConfig["agent"], "controller">>;
+      readonly parts?: Pick<AgentPassOptions, "trimmer" | "profiler">;
     } = {},
   ): Promise<WatchingAgent> {
     const clock = new FakeClock(systemClock.now() + aheadMs);
@@ -101,7 +102,7 @@ export class WatchingAgent {
       clock,
     });
     const alerts = new AlertManager(context.clock);
-    const pass = new AgentPass(context, { stateReader, alerts });
+    const pass = new AgentPass(context, { stateReader, alerts, ...settings.parts });
     const others = new OrchidClient();
     const idle = { orchid: () => mapOf({ active: false }) };
     const orchid = agentOrchid(context, { pass, alerts, shardingManager: idle, synchronizer: idle, others });
