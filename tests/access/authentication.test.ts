@@ -278,6 +278,23 @@ describe("sessions", () => {
       expect((await get(made)).status).toBe(401);
     }
   });
+
+  it("are at most 100 for one user: the oldest end, those of others stay", async () => {
+    const { credentials } = cluster.cluster.services;
+    const expiresAtMs = Date.now() + 3_600_000;
+    await cluster.user("neighbour");
+    await cluster.setPassword("neighbour", "n");
+    const others = await credentials.openSession("neighbour", expiresAtMs);
+    const opened = [];
+    for (let i = 0; i < 101; i++) {
+      opened.push(await credentials.openSession("u", expiresAtMs + i));
+    }
+    const [first, second] = opened;
+    expect(credentials.session(first?.value ?? "")).toBeUndefined();
+    expect(credentials.session(second?.value ?? "")).toBeDefined();
+    expect(credentials.session(others.value)).toBeDefined();
+    expect((await cluster.root.list("//sys/cypress_cookies")).length).toBeLessThan(110);
+  });
 });
 
 describe("a banned user", () => {

@@ -95,6 +95,27 @@ export const systemErrorDescriptions: DescriptionTable = {
     cause: "`remove` without `recursive`.",
     remedy: "Pass `recursive`, or remove the children first.",
   },
+  InvalidCsrfToken: {
+    meaning: "The request of a browser session has no valid `X-Csrf-Token`.",
+    cause: "A token that is old, of another user, or of another start of the server.",
+    remedy: "Take a new one from `/auth/whoami`.",
+  },
+  InvalidCredentials: {
+    meaning: "The request does not say who sends it, or says it in a way that does not count.",
+    cause:
+      "No token and no session; a header that came twice or is malformed; a session that is over; a name in `X-YT-User-Name` from who may not act for others.",
+    remedy: "Send `Authorization: OAuth <token>` once, or log in again.",
+  },
+  SecurityAuthenticationError: {
+    meaning: "The token is not one that the cluster knows.",
+    cause: "A misspelt or revoked token, one of another cluster, or one whose user is gone.",
+    remedy: "Have one issued: `yt issue-token USER`.",
+  },
+  SecurityRequestQueueSizeLimitExceeded: {
+    meaning: "The user sends more requests than he may.",
+    cause: "More requests to Cypress a second than his rate, and as many waiting as may wait.",
+    remedy: "Send it again later, fewer at once; or have `@read_request_rate_limit` of the user raised.",
+  },
   AuthorizationError: {
     meaning: "The user may not do this; or the consumer is not registered for the queue.",
     cause: "No entry of the ACL allows it or one denies it; a pull or an advance without a registration.",

@@ -29,6 +29,10 @@ export const cookiesPath = "//sys/cypress_cookies";
 /** On the tokens' map: the administrator has been given his first token. */
 const firstTokenMark = "first_token_issued";
 
+/** So that nobody fills the memory with what he may have: tokens are refused, the oldest sessions end. */
+const maxTokensPerUser = 1000;
+const maxSessionsPerUser = 100;
+
 /** Of each of the limits, as in the real system. */
 const defaultRequestLimit = 100;
 
@@ -57,6 +61,8 @@ export class Credentials {
   readonly #hasher = new PasswordHasher();
   /** Users of this process's own services by digests of tokens that are never stored. */
   readonly #serviceTokens = new Map<string, string>();
+  /** Names of session nodes by user, oldest first; filled when it is first needed. */
+  #sessions: Map<string, string[]> | undefined;
 
   constructor(cypress: Cypress) {
     this.#cypress = cypress;
@@ -111,8 +117,14 @@ export class Credentials {
     };
   }
 
-  /** @throws YtError 910 when there is no such user */
+  /** @throws YtError 910 when there is no such user, 1 when he has too many already */
   async issueToken(user: string, description: string): Promise<string> {
+    if (this.tokensOf(user).size >= maxTokensPerUser) {
+      throw new YtError(
+        `User "${user}" has ${maxTokensPerUser} tokens, which is the limit: revoke those that are not used any more`,
+        { attributes: { user, limit: BigInt(maxTokensPerUser) } },
+      );
+    }
     const token = generateToken();
     await this.#cypress.mutate(system, (draft) => putToken(draft, user, token, description));
     return token;
@@ -210,16 +222,23 @@ export class Credentials {
   /** @throws YtError 910; 1 when the user has no password */
   async openSession(user: string, expiresAtMs: number): Promise<Session> {
     const value = generateCookieValue();
-    return this.#cypress.mutate(system, (draft) => {
+    const session = await this.#cypress.mutate(system, (draft) => {
       const { name } = draft.subjects.user(user);
       const passwordRevision = passwordRevisionOf(draft, name);
       if (passwordRevision === undefined) {
         throw new YtError(`User "${name}" has no password`);
       }
       const expiresAt = formatTimeUs(expiresAtMs * 1000);
+      const parent = draft.resolveNode(cookiesPath);
+      for (const key of this.#sessionsOf(name).slice(0, 1 - maxSessionsPerUser)) {
+        const oldest = draft.child(parent.id, key);
+        if (oldest !== undefined) {
+          draft.removeNode(oldest.id);
+        }
+      }
       draft.createNode({
         type: "document",
-        parent: draft.resolveNode(cookiesPath),
+        parent,
         key: sha256Hex(value),
         user: rootUser,
         state: mapOf({
@@ -231,6 +250,32 @@ export class Credentials {
       });
       return { value, user: name, passwordRevision, expiresAtMs };
     });
+    const known = this.#sessionsOf(session.user);
+    this.#sessions?.set(session.user, [...known, sha256Hex(value)]);
+    return session;
+  }
+
+  /** Names of the user's session nodes, oldest first. */
+  #sessionsOf(user: string): readonly string[] {
+    const view = this.#cypress.view();
+    const map = view.findNode(cookiesPath);
+    if (this.#sessions === undefined) {
+      const found: [expiresAtMs: number, user: string, key: string][] = [];
+      for (const [key, id] of map === undefined ? [] : view.children(map.id)) {
+        const node = view.node(id);
+        const session = node === undefined ? undefined : sessionOf(view, node, "");
+        if (session !== undefined) {
+          found.push([session.expiresAtMs, session.user, key]);
+        }
+      }
+      this.#sessions = new Map();
+      for (const [, owner, key] of found.sort(([a], [b]) => a - b)) {
+        this.#sessions.set(owner, [...(this.#sessions.get(owner) ?? []), key]);
+      }
+    }
+    return (this.#sessions.get(user) ?? []).filter(
+      (key) => map !== undefined && view.child(map.id, key) !== undefined,
+    );
   }
 
   /** @throws YtError 910 */
