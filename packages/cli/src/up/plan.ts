@@ -181,6 +181,10 @@ function planPeers(
     }
     peers.set(name, planPeer(name, peer, isAuthenticated));
   }
+  checkDuplicates(
+    [...peers.values()].flatMap(({ user }) => (user === undefined ? [] : [user])),
+    (user) => `Two peers have the user ${user}: give each its own, or one could act for the other's users`,
+  );
   for (const [name, proxy] of aliases) {
     if (isClusterName(name) && !started.includes(name) && !peers.has(name)) {
       peers.set(name, { proxy });

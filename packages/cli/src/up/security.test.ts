@@ -54,6 +54,12 @@ describe("authentication and TLS of qyt up", () => {
       /peer b has "token_file", but authentication is off/,
     ],
     [
+      "one user for two peers",
+      { auth: true },
+      { peers: { b: { proxy: "b:1", user: "u" }, c: { proxy: "c:1", user: "u" } } },
+      /Two peers have the user u/,
+    ],
+    [
       "trust in a peer, when everybody is trusted",
       {},
       { peers: { b: { proxy: "b:1", user: "b" } } },
