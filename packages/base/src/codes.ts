@@ -286,6 +286,20 @@ export const errorCodes = {
   InvalidReadRange: 2700,
   // formats
   InvalidFormat: 2800,
+  // alerts of the queue agent; the last three are of qyt, in a range that YTsaurus does not use
+  CypressSynchronizerUnableToFetchObjectRevisions: 3000,
+  CypressSynchronizerUnableToFetchAttributes: 3001,
+  CypressSynchronizerPassFailed: 3002,
+  CypressSynchronizerConflictingDynamicStateObjects: 3003,
+  CypressSynchronizerMissingReplicatedTableMappingObjects: 3004,
+  QueueAgentPassFailed: 3025,
+  QueueAgentQueueControllerStaticExportFailed: 3035,
+  QueueAgentQueueControllerTrimFailed: 3036,
+  QueueAgentQueueControllerStaticExportMisconfiguration: 3037,
+  QueueAgentShardingManagerPassFailed: 3050,
+  QytVitalConsumerHoldsData: 3090,
+  QytConsumerLostRows: 3091,
+  QytConsumerOffsetStuck: 3092,
   // queues
   ConsumerOffsetConflict: 3100,
   QueueInvalidEpoch: 3101,

@@ -3,12 +3,14 @@
  * `docs/errors.md`. A code that the server can raise and that is not described here fails a test.
  */
 import type { DescriptionTable } from "./error-description.ts";
+import { alertDescriptions } from "./error-descriptions-alerts.ts";
 import { dataErrorDescriptions } from "./error-descriptions-data.ts";
 import { systemErrorDescriptions } from "./error-descriptions-system.ts";
 
 export const errorDescriptions: DescriptionTable = {
   ...systemErrorDescriptions,
   ...dataErrorDescriptions,
+  ...alertDescriptions,
 };
 
 /** Areas of codes: each goes on until the next one begins. */
@@ -31,6 +33,7 @@ export const errorAreas: readonly { readonly title: string; readonly from: numbe
   { title: "Hive", from: 2200 },
   { title: "Paths", from: 2700 },
   { title: "Formats", from: 2800 },
+  { title: "Alerts of the queue agent", from: 3000 },
   { title: "Queues", from: 3100 },
   { title: "Chaos", from: 3200 },
   { title: "Query tracker", from: 3900 },

@@ -5,72 +5,73 @@
  * parts (descriptions). The last three are of qyt: what operators ask a queue for; their codes lie in a range
  * that YTsaurus does not use.
  */
+import { errorCodes } from "@qyt/base";
 import type { AlertKind } from "./alert.ts";
 
 export const alertKinds = {
   synchronizerUnableToFetchObjectRevisions: {
-    code: 3000,
+    code: errorCodes.CypressSynchronizerUnableToFetchObjectRevisions,
     category: "cypress_synchronizer_unable_to_fetch_object_revisions",
     description: "Error retrieving queue agent object revisions from clusters",
   },
   synchronizerUnableToFetchAttributes: {
-    code: 3001,
+    code: errorCodes.CypressSynchronizerUnableToFetchAttributes,
     category: "cypress_synchronizer_unable_to_fetch_attributes",
     description: "Error fetching attributes from clusters",
   },
   synchronizerPassFailed: {
-    code: 3002,
+    code: errorCodes.CypressSynchronizerPassFailed,
     category: "cypress_synchronizer_pass_failed",
     description: "Error performing Cypress synchronizer pass",
   },
   synchronizerConflictingDynamicStateObjects: {
-    code: 3003,
+    code: errorCodes.CypressSynchronizerConflictingDynamicStateObjects,
     category: "cypress_synchronizer_conflicting_dynamic_state_objects",
     description: "Duplicate object paths present in current dynamic state",
   },
   synchronizerMissingReplicatedTableMappingObjects: {
-    code: 3004,
+    code: errorCodes.CypressSynchronizerMissingReplicatedTableMappingObjects,
     category: "cypress_synchronizer_missing_replicated_table_mapping_objects",
     description:
       "Found objects present in current dynamic state, but missing in replicated table mapping table",
   },
   agentPassFailed: {
-    code: 3025,
+    code: errorCodes.QueueAgentPassFailed,
     category: "queue_agent_pass_failed",
     description: "Error in Queue Agent pass",
   },
   staticExportFailed: {
-    code: 3035,
+    code: errorCodes.QueueAgentQueueControllerStaticExportFailed,
     category: "queue_agent_queue_controller_static_export_failed",
     description: "Failed to perform static export for queue",
   },
   trimFailed: {
-    code: 3036,
+    code: errorCodes.QueueAgentQueueControllerTrimFailed,
     category: "queue_agent_queue_controller_trim_failed",
     description: "Error while trimming queue",
   },
   staticExportMisconfiguration: {
-    code: 3037,
+    code: errorCodes.QueueAgentQueueControllerStaticExportMisconfiguration,
     category: "queue_agent_queue_controller_static_export_misconfiguration",
     description: "Failed to update exports due to misconfiguration",
   },
   shardingManagerPassFailed: {
-    code: 3050,
+    code: errorCodes.QueueAgentShardingManagerPassFailed,
     category: "queue_agent_sharding_manager_pass_failed",
     description: "Error performing queue agent manager pass",
   },
   vitalConsumerHoldsData: {
-    code: 3090,
+    code: errorCodes.QytVitalConsumerHoldsData,
     category: "qyt_vital_consumer_holds_data",
     description: "Vital consumers have not moved for a long time and keep rows from being trimmed",
   },
   consumerLostRows: {
-    code: 3091,
+    code: errorCodes.QytConsumerLostRows,
     category: "qyt_consumer_lost_rows",
     description: "Rows were trimmed that consumers had not read",
   },
   consumerOffsetStuck: {
-    code: 3092,
+    code: errorCodes.QytConsumerOffsetStuck,
     category: "qyt_consumer_offset_stuck",
     description: "Consumers have unread rows and their offsets have not moved for a long time",
   },
