@@ -153,6 +153,9 @@ export function decideColumns(
   columns: readonly string[],
   question: Pick<Question, "owner"> = {},
 ): ColumnDecision[] {
+  if (columns.length === 0) {
+    return [];
+  }
   const { owner } = question;
   const whole = entries.filter(
     ({ ace }) => ace.columns === undefined && isAbout(ace, { permission: "read" }),
@@ -176,5 +179,11 @@ export function decideColumns(
 
 /** Columns that some entry names, and so restricts. */
 export function restrictedColumns(entries: readonly CollectedAce[]): Set<string> {
-  return new Set(entries.flatMap(({ ace }) => ace.columns ?? []));
+  const columns = new Set<string>();
+  for (const { ace } of entries) {
+    for (const column of ace.columns ?? []) {
+      columns.add(column);
+    }
+  }
+  return columns;
 }

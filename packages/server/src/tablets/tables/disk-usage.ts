@@ -112,18 +112,27 @@ export class DiskLedger {
       if (weighing === undefined) {
         return;
       }
-      const isDone = this.#weighPart(weighing);
       budget -= recordsPerTurn;
-      if (isDone) {
-        const { rowsId, bytes, lastWrite } = weighing;
-        const isSettled = this.#cell.clock.now() - timestampSeconds(lastWrite) * 1000 > settlingMs;
-        this.#weights.set(rowsId, { bytes, lastWrite, isSettled, atMs: this.#cell.clock.monotonic() });
-        this.#weighing = undefined;
+      let isDone = true;
+      try {
+        isDone = this.#weighPart(weighing);
+      } finally {
+        // A table that cannot be read to its end keeps neither the others nor the next round waiting.
+        if (isDone) {
+          this.#noteWeight(weighing);
+        }
       }
       await turn();
     }
   }
 
+  #noteWeight({ rowsId, bytes, lastWrite }: Weighing): void {
+    const isSettled = this.#cell.clock.now() - timestampSeconds(lastWrite) * 1000 > settlingMs;
+    this.#weights.set(rowsId, { bytes, lastWrite, isSettled, atMs: this.#cell.clock.monotonic() });
+    this.#weighing = undefined;
+  }
+
+  /** True when it was the last part. @throws YtError 721 for a damaged record */
   #weighPart(weighing: Weighing): boolean {
     let count = 0;
     for (const { key, value } of this.#cell.range(weighing.range.from, weighing.range.to)) {

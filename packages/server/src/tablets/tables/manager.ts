@@ -350,7 +350,12 @@ export class TableManager {
         this.#onMaintenanceError(table, toYtError(thrown));
       }
     }
-    await this.environment.disk.update(() => this.cypress.view());
+    try {
+      await this.environment.disk.update(() => this.cypress.view());
+    } catch (thrown) {
+      const error = toYtError(thrown).wrap("The disk usage of accounts cannot be summed up");
+      this.onMaintenanceError("0-0-0-0", error);
+    }
   }
 
   async #compact(node: Node<TableState>): Promise<void> {
