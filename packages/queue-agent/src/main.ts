@@ -17,13 +17,16 @@ import {
 } from "@qyt/base";
 import type { Logger } from "pino";
 import { AlertManager } from "./alerts/alert-manager.ts";
-import { agentClient, ClusterClients } from "./clusters/cluster-clients.ts";
+import { agentClient, type ClusterAccess, ClusterClients } from "./clusters/cluster-clients.ts";
 import { DynamicConfigManager } from "./config/dynamic-config-manager.ts";
 import type { StaticConfig } from "./config/static-config.ts";
 import type { AgentContext } from "./context.ts";
 import { AgentPass } from "./controllers/agent-pass.ts";
 import { InstanceRegistration } from "./election/instance-registration.ts";
 import { LeaderElection } from "./election/leader-election.ts";
+import { ExportManager } from "./exports/export-manager.ts";
+import type { ProcessUsage } from "./metrics/agent-gauges.ts";
+import { AgentMetrics } from "./metrics/agent-metrics.ts";
 import { agentOrchid } from "./orchid/agent-orchid.ts";
 import { type AgentServer, startAgentServer } from "./orchid/agent-server.ts";
 import { OrchidClient } from "./orchid/orchid-client.ts";
@@ -38,6 +41,8 @@ import { Synchronizer } from "./synchronizer/synchronizer.ts";
 export interface QueueAgentOptions {
   readonly config: StaticConfig;
   readonly logger: Logger;
+  /** How clusters are reached, where that may change; wins over the configuration. Asked every few seconds. */
+  readonly access?: () => ReadonlyMap<string, ClusterAccess>;
   /** Ends a start that waits for its cluster. */
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
@@ -71,20 +76,24 @@ export async function startQueueAgent(options: QueueAgentOptions): Promise<Queue
 
 class Agent {
   readonly #config: StaticConfig;
+  readonly #access: () => ReadonlyMap<string, ClusterAccess>;
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #random: Random;
+  readonly #metrics: AgentMetrics;
   /** Run by `stop`, the last one first. */
   readonly #closers: (() => Promise<void>)[] = [];
   #orchid: OrchidNode = valueNode(() => {
     throw new YtError("The queue agent is starting", { code: "QueueAgentRetriableError" });
   });
 
-  constructor({ config, logger, clock, random }: QueueAgentOptions) {
+  constructor({ config, logger, access, clock, random }: QueueAgentOptions) {
+    this.#access = () => new Map([...config.clusters, ...(access?.() ?? [])]);
     this.#config = config;
     this.#logger = logger;
     this.#clock = clock ?? systemClock;
     this.#random = random ?? secureRandom();
+    this.#metrics = new AgentMetrics(this.#clock);
   }
 
   async stop(): Promise<void> {
@@ -126,7 +135,9 @@ class Agent {
     const { registration, election } = this.#membership(context);
     const alerts = new AlertManager(this.#clock);
     const stateReader = new StateReader(clusters, tables);
-    const pass = new AgentPass(context, { stateReader, alerts });
+    const exportManager = new ExportManager(context);
+    const { profiler } = this.#metrics;
+    const pass = new AgentPass(context, { stateReader, alerts, exportManager, profiler });
     const shardingManager = new ShardingManager({
       context,
       tables,
@@ -142,6 +153,16 @@ class Agent {
       alerts,
       isLeader: () => election.isLeader,
       onChanged: () => void shardingManager.runOnce(),
+    });
+    this.#metrics.attach({
+      registry: pass.registry,
+      poll: pass.poll,
+      synchronizer: synchronizer.status,
+      shardingManager: shardingManager.status,
+      alerts,
+      exportManager,
+      isBanned: () => shardingManager.isBanned,
+      usage: processUsage,
     });
     const others = new OrchidClient();
     this.#closers.push(() => others.close());
@@ -172,7 +193,7 @@ class Agent {
       ask: (method, steps) => askOrchid(this.#orchid, method, steps),
     };
     try {
-      const server = await startAgentServer({ host, port, orchid });
+      const server = await startAgentServer({ host, port, orchid, metrics: () => this.#metrics.answer() });
       this.#closers.push(() => server.close());
       return server;
     } catch (thrown) {
@@ -191,7 +212,7 @@ class Agent {
   }
 
   async #connect(signal: AbortSignal): Promise<ClusterClients> {
-    const { proxy, access, clusters } = this.#config;
+    const { proxy, access } = this.#config;
     const clock = this.#clock;
     const random = this.#random;
     const { client, transport } = agentClient({ ...access, proxy }, clock, random);
@@ -207,11 +228,11 @@ class Agent {
     } finally {
       await transport.close();
     }
-    const own = clusters.get(stateCluster);
+    const own = this.#access().get(stateCluster);
     const result = new ClusterClients({
       stateCluster,
       stateProxy: own?.proxy ?? proxy,
-      access: clusters,
+      access: this.#access,
       byDefault: access,
       clock,
       random,
@@ -278,6 +299,12 @@ class Agent {
       await sleep(this.#clock, startRetryMs, signal);
     }
   }
+}
+
+function processUsage(): ProcessUsage {
+  const { user, system } = process.cpuUsage();
+  const { rss, heapUsed } = process.memoryUsage();
+  return { cpuSeconds: (user + system) / 1e6, residentBytes: rss, heapBytes: heapUsed };
 }
 
 /** Makes the process's alerts visible. */
