@@ -154,7 +154,7 @@ class TaskInTransaction {
     if (current.lastExportTime >= upperBound) {
       return this.#alreadyExported(current, upperBound);
     }
-    const chunks = decodeQueueChunks(
+    const chunks = await decodeQueueChunks(
       await client.execute(
         "fetch_queue_chunks",
         { path: this.#table, transaction_id: this.#transactionId },

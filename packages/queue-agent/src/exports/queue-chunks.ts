@@ -1,5 +1,15 @@
 /** The flushed chunks of a queue, as `fetch_queue_chunks` tells them. */
-import { bare, isList, isMap, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import {
+  bare,
+  isList,
+  isMap,
+  turn,
+  Uint64,
+  type YsonList,
+  type YsonMap,
+  type YsonValue,
+  YtError,
+} from "@qyt/base";
 
 /** Flushed rows of one tablet. They never change; an exported table refers to them. */
 export interface QueueChunk {
@@ -19,23 +29,34 @@ export interface QueueChunks {
   readonly tablets: readonly (readonly QueueChunk[])[];
 }
 
-/** @throws YtError when the answer is not one of `fetch_queue_chunks` */
-export function decodeQueueChunks(answer: YsonValue | undefined): QueueChunks {
-  const tablets = mapAt(answer).get("tablets");
-  if (!isList(tablets)) {
+/** So many take about a millisecond. */
+const chunksPerTurn = 1_000;
+
+/** Reads a long answer in slices. @throws YtError when it is not one of `fetch_queue_chunks` */
+export async function decodeQueueChunks(answer: YsonValue | undefined): Promise<QueueChunks> {
+  const tablets: QueueChunk[][] = [];
+  let decoded = 0;
+  for (const tablet of listAt(mapAt(answer), "tablets")) {
+    const fields = mapAt(tablet);
+    const tabletIndex = Number(integerAt(fields, "tablet_index"));
+    const chunks: QueueChunk[] = [];
+    for (const chunk of listAt(fields, "chunks")) {
+      chunks.push(decodeChunk(mapAt(chunk), tabletIndex));
+      if (++decoded % chunksPerTurn === 0) {
+        await turn();
+      }
+    }
+    tablets.push(chunks);
+  }
+  return { tablets };
+}
+
+function listAt(fields: YsonMap, name: string): YsonList {
+  const list = bare(fields.get(name) ?? null);
+  if (!isList(list)) {
     throw malformed();
   }
-  return {
-    tablets: tablets.map((tablet) => {
-      const fields = mapAt(tablet);
-      const tabletIndex = Number(integerAt(fields, "tablet_index"));
-      const chunks = fields.get("chunks");
-      if (!isList(chunks)) {
-        throw malformed();
-      }
-      return chunks.map((chunk) => decodeChunk(mapAt(chunk), tabletIndex));
-    }),
-  };
+  return list;
 }
 
 function decodeChunk(fields: YsonMap, tabletIndex: number): QueueChunk {
