@@ -1,14 +1,16 @@
 /** The synchronizer against real clusters: what it writes into the state tables, by both policies. */
 import { isMap, mapOf } from "@qyt/base";
+import type { QueueAgent } from "@qyt/queue-agent";
 import { fromYson, parseYson } from "@qyt/yson";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { insertYson, selectYson } from "../../packages/queue-agent/src/state/row-io.ts";
 import { AgentWorld, eventually, reference } from "./agent-fixture.ts";
 
 let world: AgentWorld;
+let agent: QueueAgent;
 beforeAll(async () => {
   world = await AgentWorld.start({ clusters: ["primary", "remote"] });
-  await world.startAgent();
+  agent = await world.startAgent();
 });
 afterAll(() => world.stop());
 
@@ -30,10 +32,7 @@ async function insert(table: Table, yson: string): Promise<void> {
 
 /** Waits until a pass of the synchronizer that began after now has ended. */
 async function nextPass(): Promise<void> {
-  const instances = fromYson(await world.get("//sys/queue_agents/instances"));
-  const [id] = Object.keys(Object(instances));
-  const index = async () =>
-    Number(await world.orchid({ agentId: id ?? "" }, "/cypress_synchronizer/pass_index"));
+  const index = async () => Number(await world.orchid(agent, "/cypress_synchronizer/pass_index"));
   const before = await index();
   await world.waitUntil(async () => (await index()) >= before + 2, "a pass of the synchronizer");
 }
@@ -151,8 +150,6 @@ describe("watching", () => {
   it("leaves the rows of a cluster that does not answer, names it in an alert, and serves the others", async () => {
     await world.createQueue(reference("remote://tmp/far"));
     await world.waitUntil(async () => (await rows("queues")).has("remote://tmp/far"));
-    const [id] = Object.keys(Object(fromYson(await world.get("//sys/queue_agents/instances"))));
-    const agent = { agentId: id ?? "" };
     const proxy = await world.get("//sys/clusters/remote/proxy");
     await world.set("//sys/clusters/remote", '{proxy="http://127.0.0.1:1"}');
     const alert = "/alerts/cypress_synchronizer_unable_to_fetch_object_revisions";
@@ -179,6 +176,8 @@ describe("polling", () => {
 
   beforeAll(async () => {
     await world.set("//sys/queue_agents/config", "{cypress_synchronizer={policy=polling}}");
+    const policy = "/dynamic_config_manager/effective_config/cypress_synchronizer/policy";
+    await world.waitUntil(async () => (await world.orchid(agent, policy)) === "polling");
     await nextPass();
     await world.createQueue(q1);
     await world.createQueue(q2);
@@ -210,8 +209,6 @@ describe("polling", () => {
   });
 
   it("[queue-agent 72] goes on when its table is mounted again", async () => {
-    const [id] = Object.keys(Object(fromYson(await world.get("//sys/queue_agents/instances"))));
-    const agent = { agentId: id ?? "" };
     await world.unmount("//sys/queue_agents/queues");
     await eventually(async () => {
       const error = await world.orchidError(agent, "/cypress_synchronizer/pass_error");
@@ -247,13 +244,12 @@ describe("polling", () => {
   });
 
   it("refuses to keep a mapping of replicated tables", async () => {
-    const [id] = Object.keys(Object(fromYson(await world.get("//sys/queue_agents/instances"))));
     await world.set(
       "//sys/queue_agents/config",
       "{cypress_synchronizer={policy=polling;write_replicated_table_mapping=%true}}",
     );
     await eventually(async () => {
-      const error = await world.orchidError({ agentId: id ?? "" }, "/cypress_synchronizer/pass_error");
+      const error = await world.orchidError(agent, "/cypress_synchronizer/pass_error");
       expect(error.message).toBe("Cypress synchronizer cannot work with replicated objects in polling mode");
     });
   });

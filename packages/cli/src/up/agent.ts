@@ -12,8 +12,8 @@ export interface RunningAgent {
 export interface AgentStart {
   /** The cluster that keeps the registrations keeps the agent's state too. */
   readonly stateCluster: string;
-  /** All clusters, by name. */
-  readonly access: ReadonlyMap<string, Connection & { readonly proxy: string }>;
+  /** All clusters, by name; asked again now and then, as tokens and certificates may be read anew. */
+  readonly access: () => ReadonlyMap<string, Connection & { readonly proxy: string }>;
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }

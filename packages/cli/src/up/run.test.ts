@@ -239,7 +239,7 @@ describe("the queue agent of up", () => {
     await until(() => fake.lines.includes("qyt is ready"));
     expect(fake.events[2]).toBe("start agent on pythia");
     expect(fake.lines).toContain("queue agent  http://127.0.0.1:7");
-    expect(Object.fromEntries(fake.agentStarts[0]?.access ?? [])).toEqual({
+    expect(Object.fromEntries(fake.agentStarts[0]?.access() ?? [])).toEqual({
       pythia: { proxy: "http://127.0.0.1:9001", token: "token of queue_agent" },
       freud: { proxy: "http://127.0.0.1:9002", token: "token of queue_agent" },
     });

@@ -127,18 +127,22 @@ function runAgent(
   clusters: readonly RunningCluster[],
   stateCluster: string,
 ): AgentRun {
-  const access = new Map<string, Connection & { readonly proxy: string }>();
   const [from] = clusters;
-  for (const [name, { proxy }] of plan.peers) {
-    access.set(name, { ...(from === undefined ? {} : secrets.connection(from.name, name)), proxy });
-  }
-  for (const cluster of clusters) {
-    access.set(cluster.name, {
-      ...secrets.own,
-      ...(plan.security.isAuthenticated ? { token: cluster.issueServiceToken("queue_agent") } : {}),
-      proxy: urlOf(plan, cluster.name, cluster.address),
-    });
-  }
+  const tokens = new Map(
+    plan.security.isAuthenticated
+      ? clusters.map((cluster) => [cluster.name, { token: cluster.issueServiceToken("queue_agent") }])
+      : [],
+  );
+  const access = (): ReadonlyMap<string, Connection & { readonly proxy: string }> => {
+    const result = new Map<string, Connection & { readonly proxy: string }>();
+    for (const [name, { proxy }] of plan.peers) {
+      result.set(name, { ...(from === undefined ? {} : secrets.connection(from.name, name)), proxy });
+    }
+    for (const { name, address } of clusters) {
+      result.set(name, { ...secrets.own, ...tokens.get(name), proxy: urlOf(plan, name, address) });
+    }
+    return result;
+  };
   const logger = ports.logger.child({ cluster: stateCluster, service: "queue-agent" });
   return new AgentRun((start) => ports.startAgent(start), { stateCluster, access, logger }, ports.clock);
 }

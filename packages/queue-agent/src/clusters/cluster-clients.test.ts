@@ -19,7 +19,7 @@ function clients(access: readonly (readonly [string, ClusterAccess])[]): Cluster
   return new ClusterClients({
     stateCluster: "pythia",
     stateProxy: "http://a:1",
-    access: new Map(access),
+    access: () => new Map(access),
     byDefault: { token: "all" },
     clock: new FakeClock(),
     random: seededRandom(1),

@@ -1,6 +1,6 @@
 /**
  * Clients of the clusters that the state cluster knows (`//sys/clusters`), or that the configuration names.
- * A client is made when first asked for and replaced when its cluster's proxy changes.
+ * A client is made when first asked for and replaced when its cluster's proxy or token changes.
  *
  * Specified in: yt/yt/server/queue_agent/helpers.cpp (TQueueAgentClientDirectory),
  * yt/yt/ytlib/hive/cluster_directory_synchronizer.cpp.
@@ -22,8 +22,8 @@ export interface ClusterAccess {
 export interface ClusterClientsOptions {
   readonly stateCluster: string;
   readonly stateProxy: string;
-  /** By name; for a cluster that is not in it, `byDefault`. */
-  readonly access: ReadonlyMap<string, ClusterAccess>;
+  /** By name, asked for at each refresh; for a cluster that is not in it, `byDefault`. */
+  readonly access: () => ReadonlyMap<string, ClusterAccess>;
   readonly byDefault: ClusterAccess;
   readonly clock: Clock;
   readonly random: Random;
@@ -35,7 +35,8 @@ const requestTimeoutMs = 10_000;
 const connectTimeoutMs = 3_000;
 
 interface Entry {
-  readonly proxy: string;
+  /** What it was made with. */
+  readonly access: ClusterAccess;
   readonly client: YtClient;
   readonly transport: Transport;
 }
@@ -87,13 +88,12 @@ export class ClusterClients implements AgentClusters {
       );
     }
     const known = this.#entries.get(cluster);
-    if (known !== undefined && known.proxy === proxy) {
+    if (known !== undefined) {
       return known.client;
     }
-    this.#drop(cluster);
-    const { access, byDefault, clock, random } = this.#options;
-    const made = agentClient({ ...byDefault, ...access.get(cluster), proxy }, clock, random);
-    this.#entries.set(cluster, { proxy, ...made });
+    const access = this.#accessOf(cluster, proxy);
+    const made = agentClient(access, this.#options.clock, this.#options.random);
+    this.#entries.set(cluster, { access, ...made });
     return made.client;
   }
 
@@ -104,8 +104,9 @@ export class ClusterClients implements AgentClusters {
       signal === undefined ? {} : { signal },
     );
     this.#proxies = this.#withConfigured(parseClusters(value));
-    for (const name of this.#entries.keys()) {
-      if (this.#entries.get(name)?.proxy !== this.#proxies.get(name)) {
+    for (const [name, { access }] of this.#entries) {
+      const proxy = this.#proxies.get(name);
+      if (proxy === undefined || !isSameAccess(access, this.#accessOf(name, proxy))) {
         this.#drop(name);
       }
     }
@@ -121,12 +122,16 @@ export class ClusterClients implements AgentClusters {
   #withConfigured(found: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
     const { access, stateCluster, stateProxy } = this.#options;
     const proxies = new Map(found);
-    for (const [name, { proxy }] of access) {
+    for (const [name, { proxy }] of access()) {
       if (proxy !== undefined) {
         proxies.set(name, proxy);
       }
     }
     return proxies.set(stateCluster, stateProxy);
+  }
+
+  #accessOf(cluster: string, proxy: string): ClusterAccess & { readonly proxy: string } {
+    return { ...this.#options.byDefault, ...this.#options.access().get(cluster), proxy };
   }
 
   #drop(cluster: string): void {
@@ -149,4 +154,8 @@ export function parseClusters(value: YsonValue): ReadonlyMap<string, string> {
     }
   }
   return proxies;
+}
+
+function isSameAccess(a: ClusterAccess, b: ClusterAccess): boolean {
+  return a.proxy === b.proxy && a.token === b.token && a.ca === b.ca && a.user === b.user;
 }
