@@ -1,7 +1,7 @@
 // The benchmarks of the server, in one table. Run: npm run bench [-- options] [name…]
 //
 //   names           insert-1000 insert-100 insert-1 push pull consume latency sessions waiting registrations
-//                   listing memory scan restart removal interleaved transcoding; a beginning stands for all that begin so ("insert"). Default: all
+//                   listing agent memory scan restart removal interleaved transcoding; a beginning stands for all that begin so ("insert"). Default: all
 //   --seconds=5     how long each rate is measured
 //   --warm=2        seconds before that
 //   --rows=10000000 rows of the big queue
@@ -22,6 +22,7 @@ import {
   processorTimes,
   shareOfOthers,
 } from "./machine.mjs";
+import { queueAgentBenchmarks } from "./queue-agent.mjs";
 import { queueBenchmarks } from "./queues.mjs";
 import { ms, Report, rate, spread } from "./report.mjs";
 import { Server } from "./server.mjs";
@@ -41,7 +42,12 @@ const { values: options, positionals: names } = parseArgs({
   },
 });
 
-const withServer = { ...throughputBenchmarks, ...queueBenchmarks, ...largeBenchmarks };
+const withServer = {
+  ...throughputBenchmarks,
+  ...queueBenchmarks,
+  ...queueAgentBenchmarks,
+  ...largeBenchmarks,
+};
 const all = { ...transcodingBenchmarks, ...withServer };
 const chosen = Object.keys(all).filter(
   (name) => names.length === 0 || names.some((beginning) => name.startsWith(beginning)),

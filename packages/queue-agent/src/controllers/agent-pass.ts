@@ -99,6 +99,11 @@ export class AgentPass {
     return this.poll.orchid();
   }
 
+  /** How long the passes of all controllers took the last time, in milliseconds; `null`: never yet. */
+  get controllerPassDurationMs(): number | null {
+    return this.#ticks.durationMs;
+  }
+
   start(): void {
     this.#poll.start();
     this.#ticks.start();

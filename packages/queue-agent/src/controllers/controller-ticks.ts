@@ -21,6 +21,7 @@ export class ControllerTicks {
   readonly #reads: AgentReads;
   readonly #executor: PeriodicExecutor;
   readonly #busyClusters = new Set<string>();
+  #durationMs: number | null = null;
 
   constructor(context: AgentContext, registry: ObjectRegistry, reads: AgentReads) {
     this.#context = context;
@@ -32,6 +33,11 @@ export class ControllerTicks {
       run: (signal) => this.#tick(signal),
       onError: (error) => context.logger.error({ err: error }, "Passes of controllers could not be started"),
     });
+  }
+
+  /** How long the latest tick took until the passes of all objects had ended, in milliseconds; `null`: none yet. */
+  get durationMs(): number | null {
+    return this.#durationMs;
   }
 
   start(): void {
@@ -51,6 +57,7 @@ export class ControllerTicks {
 
   /** Each cluster by itself: one that is slow, or down, holds up its own objects alone. */
   async #tick(signal: AbortSignal): Promise<void> {
+    const startMs = this.#context.clock.monotonic();
     const clusters = new Map<string, ClusterObjects>();
     const objectsOf = (cluster: string): ClusterObjects => {
       const objects = clusters.get(cluster) ?? { queues: [], consumers: [] };
@@ -70,6 +77,7 @@ export class ControllerTicks {
       }
     }
     await this.#atMost(this.#context.config().agent.controller.passPeriodMs, Promise.all(ticks), signal);
+    this.#durationMs = this.#context.clock.monotonic() - startMs;
   }
 
   async #tickCluster(

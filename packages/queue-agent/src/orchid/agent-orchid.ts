@@ -44,6 +44,11 @@ export function agentOrchid(context: AgentContext, parts: AgentOrchidParts): Orc
       pass_instant: status("pass_instant"),
       pass_index: status("pass_index"),
       pass_error: status("pass_error"),
+      // Of this project, in milliseconds: how long the passes of all controllers together took.
+      controller_pass_duration: valueNode(() => {
+        const durationMs = pass.controllerPassDurationMs;
+        return durationMs === null ? null : BigInt(Math.round(durationMs));
+      }),
       queues: objectMapNode({ pass, agentId, kind: "queues", others: proxying }),
       consumers: objectMapNode({ pass, agentId, kind: "consumers", others: proxying }),
       owned_queues: objectMapNode({ pass, agentId, kind: "queues", others: undefined }),
