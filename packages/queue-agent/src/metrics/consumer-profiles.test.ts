@@ -86,7 +86,7 @@ test("[queue-agent 132] lags shrink with the offset, down to the lowest bucket",
   expect(await values(profiles, "consumer_partition_lag_data_weight")).toEqual([0]);
   expect(await values(profiles, "consumer_partition_lag_time")).toEqual([0]);
   expect(await values(profiles, "consumer_partition_rows_consumed")).toEqual([3]);
-  expect(await values(profiles, "consumer_partition_data_weight_consumed")).toEqual([40]);
+  expect(await values(profiles, "consumer_partition_data_weight_consumed")).toEqual([60]);
   expect((await histogram(profiles))["250"]).toBe(1);
 });
 

@@ -8,10 +8,11 @@
 import { type ObjectReference, referenceToString } from "../objects/reference.ts";
 import { concerns, keyOf } from "../objects/registrations.ts";
 import type { RegistrationRow } from "../objects/state-rows.ts";
-import type {
-  ConsumerPartitionSnapshot,
-  ConsumerSnapshot,
-  SubConsumerSnapshot,
+import {
+  type ConsumerPartitionSnapshot,
+  type ConsumerSnapshot,
+  countedReadWeight,
+  type SubConsumerSnapshot,
 } from "../snapshots/consumer-snapshot.ts";
 import { durationSince, timestampToMs } from "../snapshots/instants.ts";
 import type { QueuePartitionSnapshot, QueueSnapshot } from "../snapshots/queue-snapshot.ts";
@@ -169,7 +170,7 @@ function recordSub(profile: SubProfile, before: SubConsumerSnapshot, after: SubC
     }
     counters.seen = partition;
     counters.rowsConsumed += advance(earlier.nextRowIndex, partition.nextRowIndex);
-    counters.dataWeightConsumed += advance(earlier.cumulativeDataWeight, partition.cumulativeDataWeight);
+    counters.dataWeightConsumed += advance(countedReadWeight(earlier), countedReadWeight(partition));
   }
 }
 

@@ -5,7 +5,11 @@
  */
 import { greatest } from "../integers.ts";
 import { referenceToString } from "../objects/reference.ts";
-import type { QueuePartitionSnapshot, QueueSnapshot } from "../snapshots/queue-snapshot.ts";
+import {
+  countedWeight,
+  type QueuePartitionSnapshot,
+  type QueueSnapshot,
+} from "../snapshots/queue-snapshot.ts";
 import { type Exposition, labelText, pathLabel, sample, tagLabel } from "./exposition.ts";
 import { queuePartitionSensors, queueSensors } from "./sensors.ts";
 
@@ -129,7 +133,7 @@ function recordPartition(
   profile.seen = after;
   profile.rowsWritten += advance(before.upperRowIndex, after.upperRowIndex);
   profile.rowsTrimmed += advance(before.lowerRowIndex, after.lowerRowIndex);
-  profile.dataWeightWritten += advance(before.cumulativeDataWeight, after.cumulativeDataWeight);
+  profile.dataWeightWritten += advance(countedWeight(before), countedWeight(after));
   profile.rowCount = after.upperRowIndex - after.lowerRowIndex;
   if (after.cumulativeDataWeight !== null && after.trimmedDataWeight !== null) {
     profile.dataWeight = after.cumulativeDataWeight - after.trimmedDataWeight;
