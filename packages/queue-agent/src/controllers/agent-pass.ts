@@ -17,7 +17,7 @@ import { ErrorOrigin } from "../snapshots/error-origin.ts";
 import { Trimmer } from "../trimming/trimmer.ts";
 import { ConsumerController } from "./consumer-controller.ts";
 import type { ControllerEnvironment, PassProfiler } from "./controller-environment.ts";
-import { ControllerTicks } from "./controller-ticks.ts";
+import { ControllerTicks, runPasses } from "./controller-ticks.ts";
 import { ErrorQueueController, queueRowError } from "./error-controller.ts";
 import { type ConsumerObject, ObjectRegistry, type QueueObject } from "./object-registry.ts";
 import { type Selection, selectObjects } from "./object-selection.ts";
@@ -268,6 +268,6 @@ async function firstPasses(
   queues: readonly QueueObject[],
   consumers: readonly ConsumerObject[],
 ): Promise<void> {
-  await Promise.all(queues.map((queue) => queue.pass()));
-  await Promise.all(consumers.map((consumer) => consumer.pass()));
+  await runPasses(queues);
+  await runPasses(consumers);
 }

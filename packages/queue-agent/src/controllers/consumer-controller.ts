@@ -67,6 +67,10 @@ export class ConsumerController implements ConsumerObject {
     this.#registrations = registrations;
   }
 
+  get isPassing(): boolean {
+    return this.#gate.isRunning;
+  }
+
   pass(): Promise<void> {
     return this.#gate.run(() => this.#pass());
   }

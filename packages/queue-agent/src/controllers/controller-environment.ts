@@ -43,6 +43,10 @@ export class PassGate {
     this.#name = referenceToString(reference);
   }
 
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
   get isStopped(): boolean {
     return this.#abort.signal.aborted;
   }

@@ -51,8 +51,8 @@ export class ControllerTicks {
   /** One pass of every controller, queues first; waits for all of them, however slow. */
   async runAll(): Promise<void> {
     await this.#reads.refresh();
-    await Promise.all(await startPasses([...this.#registry.queues.values()]));
-    await Promise.all(await startPasses([...this.#registry.consumers.values()]));
+    await runPasses([...this.#registry.queues.values()]);
+    await runPasses([...this.#registry.consumers.values()]);
   }
 
   /** Each cluster by itself: one that is slow, or down, holds up its own objects alone. */
@@ -90,8 +90,9 @@ export class ControllerTicks {
     try {
       const patienceMs = this.#context.config().agent.controller.passPeriodMs * patienceShare;
       await this.#reads.cluster(cluster).refresh();
-      await this.#atMost(patienceMs, Promise.all(await startPasses(queues)), signal);
-      await this.#atMost(patienceMs, Promise.all(await startPasses(consumers)), signal);
+      // Who is still in an earlier pass is left alone, so that it takes nobody's place.
+      await this.#atMost(patienceMs, runPasses(queues.filter(isIdle)), signal);
+      await this.#atMost(patienceMs, runPasses(consumers.filter(isIdle)), signal);
     } finally {
       this.#busyClusters.delete(cluster);
     }
@@ -108,16 +109,26 @@ export class ControllerTicks {
   }
 }
 
+function isIdle(object: QueueObject | ConsumerObject): boolean {
+  return !object.isPassing;
+}
+
+/** Passes under way at once: each holds what it has read until it ends. */
+const passesAtOnce = 100;
 const passesPerTurn = 50;
 
-/** Starts a pass of each object, some in each turn of the event loop, and gives their ends. */
-async function startPasses(objects: readonly (QueueObject | ConsumerObject)[]): Promise<Promise<void>[]> {
-  const passes: Promise<void>[] = [];
-  for (const [index, object] of objects.entries()) {
-    passes.push(object.pass());
-    if (index % passesPerTurn === passesPerTurn - 1) {
-      await turn();
+/** One pass of each object, not too many at once; resolves when all have ended. */
+export async function runPasses(objects: readonly (QueueObject | ConsumerObject)[]): Promise<void> {
+  const left = objects.values();
+  let started = 0;
+  const lane = async (): Promise<void> => {
+    for (const object of left) {
+      started += 1;
+      await object.pass();
+      if (started % passesPerTurn === 0) {
+        await turn();
+      }
     }
-  }
-  return passes;
+  };
+  await Promise.all(Array.from({ length: Math.min(passesAtOnce, objects.length) }, lane));
 }

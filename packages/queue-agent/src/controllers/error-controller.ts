@@ -44,6 +44,7 @@ export class ErrorQueueController implements QueueObject {
   readonly reference: ObjectReference;
   readonly isLeading: boolean;
   readonly isStateless = true;
+  readonly isPassing = false;
   readonly snapshot: QueueSnapshot;
   readonly orchid: OrchidNode;
 

@@ -23,7 +23,8 @@ interface AgentObject<Row, Snapshot> {
   readonly orchid: OrchidNode;
   /** What the next pass works on. */
   update(row: Row, registrations: readonly RegistrationRow[]): void;
-  /** Does nothing while a pass is under way. Never rejects. */
+  readonly isPassing: boolean;
+  /** Starts no second pass while one is under way, but waits for that one. Never rejects. */
   pass(): Promise<void>;
   /** Makes alerts visible that were published since the last call. */
   collectAlerts(): void;

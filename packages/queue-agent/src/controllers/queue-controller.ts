@@ -83,6 +83,10 @@ export class QueueController implements QueueObject {
     this.#registrations = registrations;
   }
 
+  get isPassing(): boolean {
+    return this.#gate.isRunning;
+  }
+
   pass(): Promise<void> {
     return this.#gate.run(() => this.#pass());
   }
@@ -137,7 +141,7 @@ export class QueueController implements QueueObject {
       return;
     }
     const passesPerTrim = Math.max(1, Math.ceil((trimmingPeriodMs ?? passPeriodMs) / passPeriodMs));
-    if (snapshot.passIndex % passesPerTrim !== 0) {
+    if (snapshot.passIndex % passesPerTrim !== 0 || context.isPresent?.() === false) {
       return;
     }
     try {

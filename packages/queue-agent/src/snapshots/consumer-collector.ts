@@ -138,7 +138,10 @@ export class ConsumerCollector {
         this.#memories.delete(key);
       }
     }
-    return queues;
+    const before = input.previous?.queues;
+    const isSame =
+      before?.size === queues.size && [...queues].every(([key, queue]) => before.get(key) === queue);
+    return isSame ? before : queues;
   }
 
   /** The same list as the last time when it says the same. */
