@@ -121,6 +121,7 @@ class Agent {
       ensureStateTables(clusters, tables, this.#clock, signal),
     );
     const dynamicConfig = await this.#followConfig(clusters);
+    let isPresent = (): boolean => false;
     const context: AgentContext = {
       clock: this.#clock,
       random: this.#random,
@@ -131,8 +132,10 @@ class Agent {
       stage: this.#config.stage,
       root,
       config: () => dynamicConfig.current,
+      isPresent: () => isPresent(),
     };
     const { registration, election } = this.#membership(context);
+    isPresent = () => registration.isPresent;
     const alerts = new AlertManager(this.#clock);
     const stateReader = new StateReader(clusters, tables);
     const exportManager = new ExportManager(context);
@@ -143,7 +146,7 @@ class Agent {
       tables,
       stateReader,
       alerts,
-      isPresent: () => registration.isPresent,
+      isPresent,
       onChanged: () => void pass.runOnce(),
     });
     const synchronizer = new Synchronizer({
@@ -162,6 +165,7 @@ class Agent {
       alerts,
       exportManager,
       isBanned: () => shardingManager.isBanned,
+      controllersPassMs: () => pass.controllerPassDurationMs,
       usage: processUsage,
     });
     const others = new OrchidClient();

@@ -18,6 +18,8 @@ export interface ProcessUsage {
 export interface AgentGaugesParts {
   readonly registry: ObjectRegistry;
   readonly isBanned: () => boolean;
+  /** Of all controllers together, in milliseconds; `null`: none yet. */
+  readonly controllersPassMs: () => number | null;
   /** Export tasks that wait for their turn. */
   readonly waitingExports: () => number;
   readonly usage: () => ProcessUsage;
@@ -69,6 +71,10 @@ export function agentGauges(parts: AgentGaugesParts): Registry {
   count(objectSensors.erroneousQueues, queues, isErroneous);
   count(objectSensors.erroneousConsumers, consumers, isErroneous);
   gauge(agentSensors.banned, (target) => target.set(parts.isBanned() ? 1 : 0));
+  gauge(agentSensors.controllersPassTime, (target) => {
+    const passMs = parts.controllersPassMs();
+    target.set(passMs === null ? -1 : passMs / 1_000);
+  });
   gauge(agentSensors.exportsWaiting, (target) => target.set(parts.waitingExports()));
   counter(agentSensors.cpuSeconds, () => parts.usage().cpuSeconds);
   gauge(agentSensors.residentBytes, (target) => target.set(parts.usage().residentBytes));

@@ -32,7 +32,7 @@ class World {
 
   constructor() {
     const usage = () => ({ cpuSeconds: 1, residentBytes: 2, heapBytes: 3 });
-    this.metrics.attach({ ...this, isBanned: () => this.isBanned, usage });
+    this.metrics.attach({ ...this, isBanned: () => this.isBanned, usage, controllersPassMs: () => 30 });
   }
 
   lead(snapshot: QueueSnapshot): void {
@@ -116,6 +116,10 @@ test("objects are counted by cluster, leadership, stage and type", async () => {
   world.lead(queueSnapshot({ autoTrim: { enable: false }, error: new YtError("No table") }));
   expect(await world.read("trimmed_queues")).toEqual([{ labels, value: 0 }]);
   expect(await world.read("erroneous_queues")).toEqual([{ labels, value: 1 }]);
+});
+
+test("the passes of all controllers together have a time", async () => {
+  expect(await new World().read("controllers_pass_time")).toEqual([{ labels: {}, value: 0.03 }]);
 });
 
 test("a banned instance says so", async () => {

@@ -23,6 +23,7 @@ export interface AgentMetricsParts extends SinglePasses {
   readonly alerts: Pick<AlertManager, "active">;
   readonly exportManager: Pick<ExportManager, "waiting" | "passes">;
   readonly isBanned: () => boolean;
+  readonly controllersPassMs: () => number | null;
   readonly usage: () => ProcessUsage;
 }
 
@@ -57,8 +58,8 @@ export class AgentMetrics {
 
   /** Until then answers are empty. */
   attach(parts: AgentMetricsParts): void {
-    const { registry, alerts, exportManager, isBanned, usage } = parts;
-    const gauges = agentGauges({ registry, isBanned, waitingExports: () => exportManager.waiting, usage });
+    const { registry, alerts, exportManager } = parts;
+    const gauges = agentGauges({ ...parts, waitingExports: () => exportManager.waiting });
     this.#writeAll = async (exposition) => {
       exposition.add(await gauges.metrics());
       await writeSinglePasses(exposition, parts);

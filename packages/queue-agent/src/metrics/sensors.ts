@@ -69,6 +69,13 @@ export const objectSensors = {
 
 export const agentSensors = {
   banned: sensor("banned", "gauge", [], "1 while this instance is banned", "0 or 1"),
+  controllersPassTime: sensor(
+    "controllers_pass_time",
+    "gauge",
+    [],
+    "How long the latest passes of all controllers took together, -1 before the first one",
+    "seconds",
+  ),
   exportsWaiting: sensor(
     "static_export_manager_waiting_tasks",
     "gauge",
