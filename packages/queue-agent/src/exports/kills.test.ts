@@ -38,14 +38,14 @@ class Agent {
   /** Ends the process at a request to come. */
   death: Death | null = null;
   isDead = false;
-  requestCount = 0;
+  /** What the network does to the requests of a process that goes on. */
+  network: () => Fate = () => "deliver";
   #paused: Promise<void> | null = null;
   #resume: () => void = () => {};
 
   constructor(cluster: FakeCluster, implementation: "old" | "new", seed: number) {
     const client = cluster.client(async () => {
       await this.#paused;
-      this.requestCount++;
       if (this.isDead) {
         return "hang";
       }
@@ -53,7 +53,7 @@ class Agent {
         this.isDead = true;
         return this.death.fate;
       }
-      return "deliver";
+      return this.network();
     });
     this.context = testContext(cluster.clock, client, testQueue.cluster, seed);
     this.context.configureExporter({
@@ -172,6 +172,7 @@ class Simulation {
   async finish(): Promise<void> {
     for (const agent of this.agents) {
       agent.death = null;
+      agent.network = () => "deliver";
       agent.resume();
     }
     if (this.agents.length === 0) {
@@ -266,3 +267,23 @@ test("1,000 kills at random moments, with pauses and agents side by side", async
   }
   expect(kills).toBeGreaterThanOrEqual(1_000);
 }, 300_000);
+
+test.each(["old", "new"] as const)(
+  "a network that loses requests and answers of the %s implementation",
+  async (implementation) => {
+    const random = testRandom("network");
+    for (let run = 0; run < 10; run++) {
+      const simulation = new Simulation(seededRandom(random.uint32()));
+      const agent = simulation.start(implementation);
+      agent.network = () =>
+        simulation.below(8) > 0 ? "deliver" : simulation.below(2) === 0 ? "lose request" : "lose answer";
+      for (let second = 0; second < 40; second++) {
+        simulation.write();
+        simulation.read();
+        await simulation.second();
+      }
+      await simulation.finish();
+    }
+  },
+  120_000,
+);
