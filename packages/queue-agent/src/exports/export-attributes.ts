@@ -71,8 +71,8 @@ function required(read: YsonValue | YtError | undefined, what: string): YsonValu
 
 export interface QueueAttributes {
   readonly schema: YsonValue;
-  /** Milliseconds; `null`: rows are not flushed by time. */
-  readonly flushPeriodMs: number | null;
+  /** Milliseconds; `null`: rows are not flushed by time. Undefined: given in a form that is not known here. */
+  readonly flushPeriodMs: number | null | undefined;
 }
 
 /**
@@ -85,8 +85,9 @@ export async function readQueueAttributes(
   queue: string,
   options: ReadOptions,
 ): Promise<QueueAttributes> {
-  const names = ["type", "dynamic", "sorted", "schema", flushPeriodAttribute];
-  const [type, dynamic, sorted, schema, flushPeriod] = await readAll(
+  const mountConfig = `mount_config/${flushPeriodAttribute}`;
+  const names = ["type", "dynamic", "sorted", "schema", flushPeriodAttribute, mountConfig];
+  const [type, dynamic, sorted, schema, ...flushPeriods] = await readAll(
     client,
     names.map((name) => `${table}/@${name}`),
     options,
@@ -102,22 +103,20 @@ export async function readQueueAttributes(
   if (bare(required(sorted, what)) === true) {
     throw new YtError(`Queue ${queue} should be an ordered dynamic table`);
   }
-  return { schema: required(schema, what), flushPeriodMs: flushPeriodOf(flushPeriod) };
+  return { schema: required(schema, what), flushPeriodMs: flushPeriodOf(flushPeriods) };
 }
 
-function flushPeriodOf(read: YsonValue | YtError | undefined): number | null {
-  if (read === undefined || read instanceof YtError) {
+/** The first of the attributes that is there counts. */
+function flushPeriodOf(reads: readonly (YsonValue | YtError)[]): number | null | undefined {
+  const found = reads.find((read) => !(read instanceof YtError));
+  if (found === undefined || found instanceof YtError) {
     return defaultFlushPeriodMs;
   }
-  const value = bare(read);
-  if (value === null) {
-    return null;
+  const value = bare(found);
+  if (value instanceof Uint64) {
+    return Number(value.value);
   }
-  return value instanceof Uint64 ? Number(value.value) : (milliseconds(value) ?? defaultFlushPeriodMs);
-}
-
-function milliseconds(value: YsonValue): number | undefined {
-  return typeof value === "bigint" || typeof value === "number" ? Number(value) : undefined;
+  return value === null ? null : typeof value === "bigint" ? Number(value) : undefined;
 }
 
 /**
