@@ -75,12 +75,7 @@ export class FieldReader {
   }
 
   boolean(name: string, byDefault: boolean): boolean {
-    return this.#read(
-      name,
-      byDefault,
-      (value) => (typeof value === "boolean" ? value : undefined),
-      "boolean",
-    );
+    return this.#read(name, byDefault, readBoolean, "boolean");
   }
 
   string(name: string, byDefault: string): string {
@@ -120,6 +115,24 @@ export class FieldReader {
         return number >= min && number <= max ? number : undefined;
       },
       max === Number.MAX_SAFE_INTEGER ? `an integer, at least ${min}` : `an integer from ${min} to ${max}`,
+    );
+  }
+
+  /** Milliseconds, or text with a unit: `5s`. */
+  duration(name: string, byDefault: number, bounds: IntegerBounds = {}): number {
+    return this.optionalDuration(name, bounds) ?? byDefault;
+  }
+
+  optionalDuration(name: string, bounds: IntegerBounds = {}): number | null {
+    const { min = 0 } = bounds;
+    return this.#read<number | null>(
+      name,
+      null,
+      (value) => {
+        const number = readDuration(value) ?? Number.NaN;
+        return number >= min ? number : undefined;
+      },
+      `an integer, at least ${min}`,
     );
   }
 
@@ -182,6 +195,47 @@ export class FieldReader {
     const result = read(bare(value));
     return result === undefined ? this.fail(name, `it must be ${wanted}`) : result;
   }
+}
+
+/**
+ * As the real system reads a boolean: `{enable=true}` is a string, and means what it says.
+ *
+ * Specified in: yt/yt/core/ytree/serialize.cpp (Deserialize of bool), yt/yt/core/misc (ParseBool).
+ */
+export function readBoolean(value: YsonValue): boolean | undefined {
+  const plain = bare(value);
+  const integer = integerOf(plain);
+  if (typeof plain === "boolean") {
+    return plain;
+  }
+  if (plain === "true" || plain === "1" || integer === 1n) {
+    return true;
+  }
+  return plain === "false" || plain === "0" || integer === 0n ? false : undefined;
+}
+
+const unitsInMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
+
+/** Specified in: yt/yt/core/ytree/serialize.cpp (Deserialize of TDuration). */
+function readDuration(value: YsonValue): number | undefined {
+  if (typeof value === "string") {
+    const [, digits, unit = ""] = /^(\d{1,15})(ms|[smhdw])$/.exec(value) ?? [];
+    const factor = unitsInMs[unit];
+    return digits === undefined || factor === undefined ? undefined : inRange(Number(digits) * factor);
+  }
+  const integer = integerOf(value);
+  return integer === undefined ? undefined : inRange(Number(integer));
+}
+
+function inRange(number: number): number | undefined {
+  return number <= Number.MAX_SAFE_INTEGER ? number : undefined;
 }
 
 function mapAt(value: YsonValue | undefined, path: string): YsonMap {

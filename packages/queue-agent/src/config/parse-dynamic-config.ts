@@ -23,11 +23,11 @@ export function parseDynamicConfig(value: YsonValue): ParsedConfig {
   const fields = FieldReader.of(value);
   const config: DynamicConfig = {
     alertCollectionPeriodMs: fields.map("alert_manager", (alerts) =>
-      alerts.integer("alert_collection_period", defaults.alertCollectionPeriodMs, minPeriod),
+      alerts.duration("alert_collection_period", defaults.alertCollectionPeriodMs, minPeriod),
     ),
     sharding: fields.map("queue_agent_sharding_manager", (sharding) => ({
-      passPeriodMs: sharding.integer("pass_period", defaults.sharding.passPeriodMs, minPeriod),
-      syncBannedInstancesPeriodMs: sharding.integer(
+      passPeriodMs: sharding.duration("pass_period", defaults.sharding.passPeriodMs, minPeriod),
+      syncBannedInstancesPeriodMs: sharding.duration(
         "sync_banned_instances_period",
         defaults.sharding.syncBannedInstancesPeriodMs,
         positive,
@@ -42,7 +42,7 @@ export function parseDynamicConfig(value: YsonValue): ParsedConfig {
       );
       const clusters = synchronizer.strings("clusters");
       return {
-        passPeriodMs: synchronizer.integer("pass_period", byDefault.passPeriodMs, minPeriod),
+        passPeriodMs: synchronizer.duration("pass_period", byDefault.passPeriodMs, minPeriod),
         enable: synchronizer.boolean("enable", byDefault.enable),
         policy: synchronizer.oneOf("policy", ["polling", "watching"], byDefault.policy),
         // An empty list is the real system's default; it would watch nothing.
@@ -54,7 +54,7 @@ export function parseDynamicConfig(value: YsonValue): ParsedConfig {
       const byDefault = defaults.agent;
       agent.ignore("controller_thread_count");
       return {
-        passPeriodMs: agent.integer("pass_period", byDefault.passPeriodMs, minPeriod),
+        passPeriodMs: agent.duration("pass_period", byDefault.passPeriodMs, minPeriod),
         handleReplicatedObjects: agent.boolean(
           "handle_replicated_objects",
           byDefault.handleReplicatedObjects,
@@ -63,7 +63,7 @@ export function parseDynamicConfig(value: YsonValue): ParsedConfig {
           "inactive_object_display_limit",
           byDefault.inactiveObjectDisplayLimit,
         ),
-        queueAgentChannelRequestTimeoutMs: agent.integer(
+        queueAgentChannelRequestTimeoutMs: agent.duration(
           "queue_agent_channel_request_timeout",
           byDefault.queueAgentChannelRequestTimeoutMs,
           positive,
@@ -81,27 +81,27 @@ export function parseDynamicConfig(value: YsonValue): ParsedConfig {
 function readController(fields: FieldReader): ControllerConfig {
   const defaults = defaultDynamicConfig.agent.controller;
   fields.ignore("enable_crt_trim_by_exports", "enable_verbose_logging", "verbose_logging_objects");
-  const trimmingPeriodMs = fields.optionalInteger("trimming_period");
+  const trimmingPeriodMs = fields.optionalDuration("trimming_period");
   if (trimmingPeriodMs === 0) {
     fields.fail("trimming_period", 'Invalid "trimming_period", it must be greater than zero');
   }
   return {
-    passPeriodMs: fields.integer("pass_period", defaults.passPeriodMs, minPeriod),
+    passPeriodMs: fields.duration("pass_period", defaults.passPeriodMs, minPeriod),
     enableAutomaticTrimming: fields.boolean("enable_automatic_trimming", defaults.enableAutomaticTrimming),
     trimmingPeriodMs,
     delayedObjects: new Set(fields.strings("delayed_objects") ?? []),
-    controllerDelayMs: fields.integer("controller_delay", defaults.controllerDelayMs),
-    stuckVitalConsumerThresholdMs: fields.integer(
+    controllerDelayMs: fields.duration("controller_delay", defaults.controllerDelayMs),
+    stuckVitalConsumerThresholdMs: fields.duration(
       "stuck_vital_consumer_threshold",
       defaults.stuckVitalConsumerThresholdMs,
     ),
-    lostRowsThresholdMs: fields.integer("lost_rows_threshold", defaults.lostRowsThresholdMs),
-    stuckOffsetThresholdMs: fields.integer("stuck_offset_threshold", defaults.stuckOffsetThresholdMs),
+    lostRowsThresholdMs: fields.duration("lost_rows_threshold", defaults.lostRowsThresholdMs),
+    stuckOffsetThresholdMs: fields.duration("stuck_offset_threshold", defaults.stuckOffsetThresholdMs),
     queueExporter: fields.map("queue_exporter", (exporter) => {
       const byDefault = defaults.queueExporter;
       return {
         enable: exporter.boolean("enable", byDefault.enable),
-        passPeriodMs: exporter.integer("pass_period", byDefault.passPeriodMs, minPeriod),
+        passPeriodMs: exporter.duration("pass_period", byDefault.passPeriodMs, minPeriod),
         maxExportedTableCountPerTask: exporter.integer(
           "max_exported_table_count_per_task",
           byDefault.maxExportedTableCountPerTask,
@@ -120,8 +120,8 @@ function readBackoff(fields: FieldReader): ControllerConfig["queueExporter"]["re
   if (fields.has("invocation_count")) {
     fields.fail("invocation_count", 'The number of attempts is unlimited: remove "invocation_count"');
   }
-  const minBackoffMs = fields.integer("min_backoff", byDefault.minBackoffMs, positive);
-  const maxBackoffMs = fields.integer("max_backoff", byDefault.maxBackoffMs, positive);
+  const minBackoffMs = fields.duration("min_backoff", byDefault.minBackoffMs, positive);
+  const maxBackoffMs = fields.duration("max_backoff", byDefault.maxBackoffMs, positive);
   if (maxBackoffMs < minBackoffMs) {
     fields.fail("max_backoff", `it must be at least "min_backoff", which is ${minBackoffMs}`);
   }

@@ -28,10 +28,18 @@ describe("@auto_trim_config", () => {
     ).toEqual({ enable: true, retainedRows: 6n, retainedLifetimeDurationMs: 3_000 });
   });
 
+  it.each(["true", "%true", "1", "1u", '"1"'])("is on by enable=%s", (yson) => {
+    expect(parseAutoTrimConfig(parseYson(`{enable=${yson}}`)).enable).toBe(true);
+  });
+
+  it.each(["false", "%false", "0", "0u", '"0"', "#"])("is off by enable=%s", (yson) => {
+    expect(parseAutoTrimConfig(parseYson(`{enable=${yson}}`)).enable).toBe(false);
+  });
+
   it.each([
     ["{retained_lifetime_duration=1500}", /must be a multiple of 1000 \(1 second\)$/],
     ["{retained_rows=-1}", /retained_rows: it must be an integer, at least 0$/],
-    ["{enable=1}", /enable: it must be boolean$/],
+    ["{enable=2}", /enable: it must be boolean$/],
     ["on", /it must be a map$/],
   ])("refuses %s", (yson, message) => {
     expect(reason(() => parseAutoTrimConfig(parseYson(yson)))).toMatch(message);
@@ -59,7 +67,22 @@ describe("@static_export_config", () => {
     expect(parseStaticExportConfigs(null).size).toBe(0);
   });
 
+  it("takes durations with a unit, and booleans as text", () => {
+    const [config] = parseStaticExportConfigs(
+      parseYson(
+        '{a={export_directory="//e";export_period="15m";export_ttl="2d";use_upper_bound_for_table_names="true"}}',
+      ),
+    ).values();
+    expect(config).toMatchObject({
+      exportPeriodSeconds: 900,
+      exportTtlMs: 172_800_000,
+      useUpperBoundForTableNames: true,
+    });
+  });
+
   it.each([
+    ['{a={export_directory="//e";export_period="15"}}', /it must be an integer, at least 1$/],
+    ['{a={export_directory="//e";export_period="9999999999999w"}}', /it must be an integer, at least 1$/],
     ["{a={export_period=1000}}", /\/a\/export_directory: it is required/],
     ['{a={export_directory="//e";export_period=1500}}', /must be a multiple of 1000 \(1 second\)$/],
     ['{a={export_directory="//e";export_period=0}}', /it must be an integer, at least 1$/],

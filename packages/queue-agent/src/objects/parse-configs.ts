@@ -18,7 +18,7 @@ const secondMs = 1_000;
 /** Unrecognized keys are ignored. @throws YtError that names the field and what is right */
 export function parseAutoTrimConfig(value: YsonValue): AutoTrimConfig {
   const fields = FieldReader.of(value);
-  const retainedLifetimeDurationMs = fields.optionalInteger("retained_lifetime_duration");
+  const retainedLifetimeDurationMs = fields.optionalDuration("retained_lifetime_duration");
   if (retainedLifetimeDurationMs !== null && retainedLifetimeDurationMs % secondMs !== 0) {
     fields.fail(
       "retained_lifetime_duration",
@@ -49,7 +49,7 @@ function readExport(fields: FieldReader): StaticExportConfig {
   return {
     exportDirectory,
     exportPeriodSeconds: readPeriod(fields) / secondMs,
-    exportTtlMs: fields.integer("export_ttl", 0),
+    exportTtlMs: fields.duration("export_ttl", 0),
     outputTableNamePattern: fields.string("output_table_name_pattern", defaultOutputTableNamePattern),
     useUpperBoundForTableNames: fields.boolean("use_upper_bound_for_table_names", false),
     maxTableCount: fields.optionalInteger("max_table_count", { min: 1 }),
@@ -59,7 +59,7 @@ function readExport(fields: FieldReader): StaticExportConfig {
 
 /** In milliseconds. Exactly one of a period and a schedule is given; schedules are not supported here. */
 function readPeriod(fields: FieldReader): number {
-  const period = fields.optionalInteger("export_period", { min: 1 });
+  const period = fields.optionalDuration("export_period", { min: 1 });
   const hasSchedule = fields.has("export_cron_schedule");
   if (period === null || hasSchedule) {
     return fields.fail(

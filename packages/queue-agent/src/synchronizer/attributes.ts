@@ -6,6 +6,7 @@
  * (FromAttributeDictionary).
  */
 import { bare, isList, isMap, toYtError, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { readBoolean } from "../config/fields.ts";
 import { defaultAutoTrimConfig } from "../objects/object-configs.ts";
 import { parseAutoTrimConfig, parseStaticExportConfigs } from "../objects/parse-configs.ts";
 import type { ObjectReference } from "../objects/reference.ts";
@@ -171,7 +172,7 @@ function named<T>(attribute: string, read: () => T): T {
 }
 
 function optionalBoolean(attributes: YsonMap, name: string): boolean | null {
-  return optional(attributes, name, "boolean", (value) => (typeof value === "boolean" ? value : undefined));
+  return optional(attributes, name, "boolean", readBoolean);
 }
 
 function optionalText(attributes: YsonMap, name: string): string | null {
