@@ -24,7 +24,6 @@ export class ConsumerController implements ConsumerObject {
   readonly reference: ObjectReference;
   readonly isLeading: boolean;
   readonly isStateless = false;
-  readonly orchid: OrchidNode;
   readonly #environment: ControllerEnvironment;
   readonly #collector: ConsumerCollector;
   readonly #gate: PassGate;
@@ -47,8 +46,12 @@ export class ConsumerController implements ConsumerObject {
     this.#collector = new ConsumerCollector(row.reference, reads, origin);
     this.#gate = new PassGate(context, row.reference);
     this.#snapshot = consumerSnapshotWithError(row, registrations, origin.mark(notProcessedYet("Consumer")));
-    this.orchid = mapNode({
-      leading: valueNode(() => isLeading),
+  }
+
+  /** Made when asked for: thousands of objects are seldom looked into. */
+  get orchid(): OrchidNode {
+    return mapNode({
+      leading: valueNode(() => this.isLeading),
       pass_index: valueNode(() => BigInt(this.#snapshot.passIndex)),
       pass_instant: valueNode(() => instantFromMs(this.#snapshot.passInstantMs)),
       row: valueNode(() => stateRowToYson(this.#row)),

@@ -35,7 +35,9 @@ export interface ControllerEnvironment {
 export class PassGate {
   readonly #context: AgentContext;
   readonly #name: string;
-  readonly #abort = new AbortController();
+  /** Only a pass that waits has one. */
+  #abort: AbortController | undefined;
+  #isStopped = false;
   #running: Promise<void> | undefined;
 
   constructor(context: AgentContext, reference: ObjectReference) {
@@ -48,7 +50,7 @@ export class PassGate {
   }
 
   get isStopped(): boolean {
-    return this.#abort.signal.aborted;
+    return this.#isStopped;
   }
 
   /** Runs `work`, or waits for the pass under way. Never rejects: what is thrown is logged. */
@@ -63,7 +65,8 @@ export class PassGate {
   }
 
   async stop(): Promise<void> {
-    this.#abort.abort();
+    this.#isStopped = true;
+    this.#abort?.abort();
     await this.#running;
   }
 
@@ -72,6 +75,7 @@ export class PassGate {
     try {
       const { delayedObjects, controllerDelayMs } = config().agent.controller;
       if (controllerDelayMs > 0 && delayedObjects.has(this.#name)) {
+        this.#abort = new AbortController();
         await sleep(clock, controllerDelayMs, this.#abort.signal);
       }
       await work();

@@ -33,7 +33,6 @@ export class QueueController implements QueueObject {
   readonly reference: ObjectReference;
   readonly isLeading: boolean;
   readonly isStateless = false;
-  readonly orchid: OrchidNode;
   readonly #environment: ControllerEnvironment;
   readonly #collector: QueueCollector;
   readonly #gate: PassGate;
@@ -58,8 +57,13 @@ export class QueueController implements QueueObject {
     this.#gate = new PassGate(context, row.reference);
     this.#leadership = isLeading ? lead(environment, row.reference) : undefined;
     this.#snapshot = queueSnapshotWithError(row, registrations, origin.mark(notProcessedYet("Queue")));
-    this.orchid = mapNode({
-      leading: valueNode(() => isLeading),
+  }
+
+  /** Made when asked for: thousands of objects are seldom looked into. */
+  get orchid(): OrchidNode {
+    const { context } = this.#environment;
+    return mapNode({
+      leading: valueNode(() => this.isLeading),
       pass_index: valueNode(() => BigInt(this.#snapshot.passIndex)),
       pass_instant: valueNode(() => instantFromMs(this.#snapshot.passInstantMs)),
       row: valueNode(() => stateRowToYson(this.#row)),

@@ -5,7 +5,7 @@
  * Specified in: yt/yt/ytlib/queue_client/dynamic_state.cpp, records/*.yaml.
  */
 import { bare, isList, mapOf, toYtError, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
-import { errorFromYson, errorToYson, parseRichPath } from "@qyt/yson";
+import { errorFromYson, errorToYson, parseRichPath, writeYsonText } from "@qyt/yson";
 import { defaultAutoTrimConfig } from "../objects/object-configs.ts";
 import { parseAutoTrimConfig, parseStaticExportConfigs } from "../objects/parse-configs.ts";
 import type { ObjectReference } from "../objects/reference.ts";
@@ -48,9 +48,26 @@ export function decodeConsumerRow(row: YsonMap): ConsumerRow {
     kind: "consumer",
     ...decodeCommon(row, "queue_consumer_profiling_tag"),
     treatAsQueueConsumer: booleanOf(row.get("treat_as_queue_consumer")),
-    schema: isList(wrapped) && wrapped[0] !== undefined ? wrapped[0] : null,
+    schema: isList(wrapped) && wrapped[0] !== undefined ? sharedSchema(wrapped[0]) : null,
     isMultiConsumer: row.get("is_multi_consumer") === true,
   };
+}
+
+/** Thousands of consumers have one of a few schemas: equal ones are one value in memory. */
+const schemas = new Map<string, YsonValue>();
+const maxSharedSchemas = 1_000;
+
+function sharedSchema(schema: YsonValue): YsonValue {
+  const key = writeYsonText(schema);
+  const known = schemas.get(key);
+  if (known !== undefined) {
+    return known;
+  }
+  if (schemas.size >= maxSharedSchemas) {
+    schemas.clear();
+  }
+  schemas.set(key, schema);
+  return schema;
 }
 
 /** Rows of a table's key columns, as `delete_rows` takes them. */
