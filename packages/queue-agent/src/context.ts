@@ -26,6 +26,11 @@ export interface AgentContext {
   readonly stage: string;
   /** `//sys/queue_agents` by default. */
   readonly root: string;
+  /**
+   * Whether the other agents count on this one. Without that (a pause of the process, a cluster that does not
+   * answer) another may lead its objects, and what it knows may be old: it must not trim. Absent: always.
+   */
+  readonly isPresent?: () => boolean;
   /** The configuration in force now; ask at each use. */
   readonly config: () => DynamicConfig;
 }

@@ -7,7 +7,7 @@
  */
 import { type Clock, mapOf, sleep, toYtError, type YsonMap } from "@qyt/base";
 import type { YtClient } from "@qyt/client";
-import { escapeYPathLiteral } from "@qyt/yson";
+import { escapeYPathLiteral, writeYson } from "@qyt/yson";
 import type { Logger } from "pino";
 import { PingedTransaction } from "./pinged-transaction.ts";
 
@@ -125,6 +125,10 @@ export class InstanceRegistration {
       attributes: mapOf({ queue_agent_stage: stage, annotations }),
       signal,
     });
+    // A node that is left of an earlier life of the same address.
+    if ((await client.get(`${this.#path}/@queue_agent_stage`, { signal })) !== stage) {
+      await client.set(`${this.#path}/@queue_agent_stage`, writeYson(stage, "binary"), { signal });
+    }
     await client.create("orchid", `${this.#path}/orchid`, {
       ignoreExisting: true,
       attributes: mapOf({ remote_addresses: mapOf({ default: agentId }) }),

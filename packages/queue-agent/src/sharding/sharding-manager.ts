@@ -4,7 +4,7 @@
  *
  * Specified in: yt/yt/server/queue_agent/queue_agent_sharding_manager.cpp.
  */
-import { mapOf, type YsonValue, YtError } from "@qyt/base";
+import { mapOf, toYtError, type YsonValue, YtError } from "@qyt/base";
 import { escapeYPathLiteral } from "@qyt/yson";
 import { alertKinds } from "../alerts/alert-kinds.ts";
 import type { AlertManager, ManagedAlertCollector } from "../alerts/alert-manager.ts";
@@ -171,11 +171,10 @@ export class ShardingManager {
       if (nowMs - sinceMs >= deadNodeLifetimeMs) {
         logger.info({ instance: id }, "removing the node of an instance that is gone");
         const client = clusters.client(clusters.stateCluster);
-        await client.remove(`${root}/instances/${escapeYPathLiteral(id)}`, {
-          recursive: true,
-          force: true,
-          signal,
-        });
+        await client
+          .remove(`${root}/instances/${escapeYPathLiteral(id)}`, { recursive: true, force: true, signal })
+          // It lives again, and its lock protects it; or the next try comes in ten minutes.
+          .catch((thrown: unknown) => logger.debug({ err: toYtError(thrown) }, "the node stays"));
         this.#deadSinceMs.delete(id);
       }
     }
