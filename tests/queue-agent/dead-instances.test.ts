@@ -45,7 +45,7 @@ it("removes the node of an instance that has been dead for ten minutes, but no b
     context,
     tables,
     stateReader,
-    alerts: new AlertManager(clock),
+    alerts: new AlertManager(),
     isPresent: () => true,
   });
   await manager.runOnce();

@@ -44,7 +44,7 @@ it("trims only while it is present", async () => {
     { ...context, isPresent: () => presence.isPresent },
     {
       stateReader: { read: async () => state },
-      alerts: new AlertManager(context.clock),
+      alerts: new AlertManager(),
       trimmer: {
         trim: async () => {
           trims += 1;

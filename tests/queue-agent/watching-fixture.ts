@@ -101,7 +101,7 @@ export class WatchingAgent {
       config: () => holder.agent?.config ?? config,
       clock,
     });
-    const alerts = new AlertManager(context.clock);
+    const alerts = new AlertManager();
     const pass = new AgentPass(context, { stateReader, alerts, ...settings.parts });
     const others = new OrchidClient();
     const idle = { orchid: () => mapOf({ active: false }) };

@@ -136,7 +136,7 @@ class Agent {
     };
     const { registration, election } = this.#membership(context);
     isPresent = () => registration.isPresent;
-    const alerts = new AlertManager(this.#clock);
+    const alerts = new AlertManager();
     const stateReader = new StateReader(clusters, tables);
     const exportManager = new ExportManager(context);
     const { profiler } = this.#metrics;

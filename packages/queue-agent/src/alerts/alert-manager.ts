@@ -4,7 +4,7 @@
  *
  * Specified in: yt/yt/server/lib/alert_manager/alert_manager.cpp (TAlertManager, TAlertCollector).
  */
-import { type Clock, type YsonValue, YtError } from "@qyt/base";
+import { type YsonValue, YtError } from "@qyt/base";
 import { errorToYson } from "@qyt/yson";
 import type { Alert, AlertCollector, AlertKind } from "./alert.ts";
 
@@ -19,17 +19,14 @@ export interface ManagedAlertCollector extends AlertCollector {
 }
 
 export class AlertManager {
-  readonly #clock: Clock;
   readonly #onChange: (() => void) | undefined;
   readonly #collectors = new Set<ManagedAlertCollector>();
   #changed = false;
-  #collectedMs: number | null = null;
   #active: readonly Alert[] = [];
   #visible: ReadonlyMap<string, YsonValue> = new Map();
 
   /** @param onChange called at the end of each collection that found something published since the one before */
-  constructor(clock: Clock, onChange?: () => void) {
-    this.#clock = clock;
+  constructor(onChange?: () => void) {
     this.#onChange = onChange;
   }
 
@@ -61,7 +58,6 @@ export class AlertManager {
 
   /** Makes what is published visible. Called once in each `alertCollectionPeriodMs`. */
   collect(): void {
-    this.#collectedMs = this.#clock.now();
     if (!this.#changed) {
       return;
     }
@@ -79,11 +75,6 @@ export class AlertManager {
   /** One by one, as of the last collection: for gauges. */
   active(): readonly Alert[] {
     return this.#active;
-  }
-
-  /** Unix milliseconds of the last collection; `null`: none yet. */
-  collectedAtMs(): number | null {
-    return this.#collectedMs;
   }
 }
 

@@ -181,7 +181,7 @@ const followersExports = mapOf({
 });
 
 function lead({ context, exportManager }: ControllerEnvironment, reference: ObjectReference): Leadership {
-  const alerts = new AlertManager(context.clock);
+  const alerts = new AlertManager();
   return {
     alerts,
     trimAlerts: alerts.collector(),

@@ -9,7 +9,8 @@ import { describe, expect, test } from "vitest";
 import { AlertManager } from "../alerts/alert-manager.ts";
 import { type TestContext, testContext } from "../testing/agent-context.ts";
 import { exportConfig } from "../testing/export-world.ts";
-import { FakeCluster, type FakeQueue, type Fate } from "../testing/fake-cluster.ts";
+import { FakeCluster, type Fate } from "../testing/fake-cluster.ts";
+import type { FakeQueue } from "../testing/fake-queue.ts";
 import {
   consumerSnapshot,
   lookupOf,
@@ -60,7 +61,7 @@ class Agent {
       implementation,
       retryBackoff: { minBackoffMs: 500, maxBackoffMs: 4_000, multiplier: 1.5, jitter: 0.1 },
     });
-    const alerts = new AlertManager(cluster.clock);
+    const alerts = new AlertManager();
     this.exports = new QueueExports(this.context, testQueue, new ExportManager(this.context), alerts);
     this.trimmer = new Trimmer(this.context);
   }

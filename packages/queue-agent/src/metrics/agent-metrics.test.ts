@@ -23,10 +23,10 @@ class World {
   readonly poll = new PassStatus(this.clock);
   readonly synchronizer = new PassStatus(this.clock);
   readonly shardingManager = new PassStatus(this.clock);
-  readonly alerts = new AlertManager(this.clock);
+  readonly alerts = new AlertManager();
   readonly exportManager = { waiting: 0, passes: new PassTotals() };
   readonly metrics = new AgentMetrics(this.clock);
-  readonly queueAlerts = new AlertManager(this.clock);
+  readonly queueAlerts = new AlertManager();
   readonly exporters = new Map<string, ExporterState>();
   isBanned = false;
 

@@ -1,5 +1,5 @@
 /** One queue with exports on a cluster in memory, followed by one agent, on a fake clock. */
-import type { YsonValue } from "@qyt/base";
+import type { YsonValue, YtError } from "@qyt/base";
 import { FakeClock } from "@qyt/testing";
 import { fromYson, type PlainValue } from "@qyt/yson";
 import type { Alert } from "../alerts/alert.ts";
@@ -8,8 +8,14 @@ import { ExportManager } from "../exports/export-manager.ts";
 import { QueueExports } from "../exports/queue-exports.ts";
 import { defaultOutputTableNamePattern, type StaticExportConfig } from "../objects/object-configs.ts";
 import { type TestContext, testContext } from "./agent-context.ts";
-import { FakeCluster, type FakeQueue, type Faults } from "./fake-cluster.ts";
+import { FakeCluster, type Faults } from "./fake-cluster.ts";
+import type { FakeQueue } from "./fake-queue.ts";
 import { queueRow, testQueue } from "./snapshots.ts";
+
+/** Messages of an error and of those in it. */
+export function errorTree(error: YtError): { readonly message: string; readonly inner: readonly unknown[] } {
+  return { message: error.message, inner: error.innerErrors.map(errorTree) };
+}
 
 export const exportDirectory = "//tmp/exports";
 
@@ -37,7 +43,7 @@ export class ExportAgent {
 
   constructor(world: ExportWorld, faults?: Faults, context?: TestContext) {
     this.context = context ?? testContext(world.clock, world.cluster.client(faults));
-    this.#alerts = new AlertManager(world.clock);
+    this.#alerts = new AlertManager();
     this.exports = new QueueExports(this.context, testQueue, new ExportManager(this.context), this.#alerts);
   }
 

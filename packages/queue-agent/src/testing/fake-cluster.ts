@@ -16,27 +16,11 @@ import {
   type YsonValue,
   YtError,
 } from "@qyt/base";
-import { type Transport, type TransportRequest, type TransportResponse, YtClient } from "@qyt/client";
+import { type Transport, type TransportResponse, YtClient } from "@qyt/client";
 import { timestampFromMs } from "@qyt/schema";
 import { errorToYson, parseYson, writeJson, writeYson } from "@qyt/yson";
-
-export interface FakeChunk {
-  readonly id: string;
-  readonly tabletIndex: number;
-  readonly startRowIndex: bigint;
-  readonly rowCount: bigint;
-  readonly maxTimestamp: bigint;
-}
-
-interface FakeTablet {
-  state: string;
-  chunks: FakeChunk[];
-  /** Rows that are not flushed. */
-  unflushed: bigint;
-  unflushedTimestamp: bigint;
-  upperRowIndex: bigint;
-  trimmedRowCount: bigint;
-}
+import { type FakeChunk, FakeQueue } from "./fake-queue.ts";
+import { answer, decodeRequest } from "./fake-wire.ts";
 
 export interface FakeTable {
   readonly attributes: YsonMap;
@@ -61,65 +45,6 @@ export type Fate = "deliver" | "lose request" | "lose answer" | "hang";
 export type Faults = (command: string, index: number) => Fate | Promise<Fate>;
 
 const schema = new Attributed(mapOf({ strict: true }), [mapOf({ name: "data", type: "string" })]);
-
-export class FakeQueue {
-  readonly path: string;
-  readonly id: string;
-  readonly tablets: FakeTablet[];
-  attributes: YsonMap = new Map();
-  readonly #cluster: FakeCluster;
-
-  constructor(cluster: FakeCluster, path: string, id: string, tabletCount: number) {
-    this.#cluster = cluster;
-    this.path = path;
-    this.id = id;
-    this.tablets = Array.from({ length: tabletCount }, () => ({
-      state: "mounted",
-      chunks: [],
-      unflushed: 0n,
-      unflushedTimestamp: 0n,
-      upperRowIndex: 0n,
-      trimmedRowCount: 0n,
-    }));
-  }
-
-  /** Commits rows now. */
-  push(tabletIndex: number, rowCount: number): void {
-    const tablet = this.tablet(tabletIndex);
-    tablet.unflushed += BigInt(rowCount);
-    tablet.upperRowIndex += BigInt(rowCount);
-    tablet.unflushedTimestamp = timestampFromMs(this.#cluster.clock.now()) + 1n;
-  }
-
-  flush(tabletIndex: number): void {
-    const tablet = this.tablet(tabletIndex);
-    if (tablet.unflushed === 0n) {
-      return;
-    }
-    tablet.chunks.push({
-      id: this.#cluster.newId(),
-      tabletIndex,
-      startRowIndex: tablet.upperRowIndex - tablet.unflushed,
-      rowCount: tablet.unflushed,
-      maxTimestamp: tablet.unflushedTimestamp,
-    });
-    tablet.unflushed = 0n;
-  }
-
-  /** Commits rows and flushes them at once. */
-  pushFlushed(tabletIndex: number, rowCount: number): void {
-    this.push(tabletIndex, rowCount);
-    this.flush(tabletIndex);
-  }
-
-  tablet(tabletIndex: number): FakeTablet {
-    const tablet = this.tablets[tabletIndex];
-    if (tablet === undefined) {
-      throw new YtError(`No tablet ${tabletIndex}`, { code: "NoSuchTablet" });
-    }
-    return tablet;
-  }
-}
 
 export class FakeCluster {
   readonly clock: Clock;
@@ -519,33 +444,6 @@ export class FakeCluster {
       }
     });
   }
-}
-
-function decodeRequest(request: TransportRequest): {
-  readonly command: string;
-  readonly parameters: YsonMap;
-  readonly body: Uint8Array | undefined;
-} {
-  const command = request.url.slice(request.url.lastIndexOf("/") + 1);
-  const header = request.headers.find(([name]) => name === "x-yt-parameters")?.[1];
-  const source = header === undefined ? request.body : Buffer.from(header, "latin1");
-  const parameters = source === undefined ? new Map<string, YsonValue>() : parseYson(source);
-  return {
-    command,
-    parameters: isMap(parameters) ? parameters : new Map(),
-    body: header === undefined ? undefined : request.body,
-  };
-}
-
-function answer(status: number, body: Uint8Array): TransportResponse {
-  return {
-    status,
-    headers: new Map(),
-    body: (async function* () {
-      yield Buffer.from(body);
-    })(),
-    trailers: () => new Map(),
-  };
 }
 
 function resolveError(path: string): YtError {

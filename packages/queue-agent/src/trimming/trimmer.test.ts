@@ -5,7 +5,8 @@ import { describe, expect, test } from "vitest";
 import type { AutoTrimConfig } from "../objects/object-configs.ts";
 import type { QueuePartitionSnapshot } from "../snapshots/queue-snapshot.ts";
 import { testContext } from "../testing/agent-context.ts";
-import { FakeCluster, type FakeQueue, type Faults } from "../testing/fake-cluster.ts";
+import { FakeCluster, type Faults } from "../testing/fake-cluster.ts";
+import type { FakeQueue } from "../testing/fake-queue.ts";
 import { consumerSnapshot, lookupOf, queueSnapshot, registration, testQueue } from "../testing/snapshots.ts";
 import { Trimmer } from "./trimmer.ts";
 
