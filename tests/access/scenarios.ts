@@ -296,6 +296,11 @@ const onRows: Scenario[] = [
     table: (area) => area.path("sorted"),
     parameters: (area) => ({ query: `secret from [${area.path("sorted")}]` }),
   },
+  {
+    command: "explain_query",
+    table: (area) => area.path("sorted"),
+    parameters: (area) => ({ query: `secret from [${area.path("sorted")}]` }),
+  },
   { command: "write_table", parameters: onPath("other-static"), body: "{value=x};" },
   { command: "read_table", parameters: onPath("static") },
   {

@@ -23,6 +23,8 @@ export interface CheckContext {
 
 export interface NamedColumn {
   readonly name: string;
+  /** The alias of the column's table. */
+  readonly table?: string | undefined;
   readonly type: PhysicalType;
 }
 

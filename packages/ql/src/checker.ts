@@ -9,6 +9,7 @@ import { checkCall } from "./check-calls.ts";
 import type { CheckContext, Grouping, NamedColumn } from "./check-context.ts";
 import { checkArithmetic, checkLogical, checkRelation, checkUnary } from "./check-operators.ts";
 import { checkBetween, checkCase, checkIn, checkMatch, checkTransform } from "./check-predicates.ts";
+import { ColumnNames } from "./column-names.ts";
 import { depthExceeded } from "./errors.ts";
 import type { Expression } from "./expressions.ts";
 import { inferColumnName } from "./format-node.ts";
@@ -19,14 +20,14 @@ import { typed, type Untyped, untypedConstant } from "./untyped.ts";
 
 export interface CheckerOptions {
   readonly text: string;
+  /** Of all tables, one table behind the other. */
   readonly columns: readonly NamedColumn[];
-  readonly tableAlias: string | undefined;
   readonly aliases: ReadonlyMap<string, Node>;
 }
 
 export class Checker implements CheckContext {
   readonly #options: CheckerOptions;
-  readonly #columns: ReadonlyMap<string, number>;
+  readonly #columns: ColumnNames;
   readonly #openAliases = new Set<string>();
   #grouping: Grouping | undefined;
   #depth = 0;
@@ -34,7 +35,7 @@ export class Checker implements CheckContext {
 
   constructor(options: CheckerOptions) {
     this.#options = options;
-    this.#columns = new Map(options.columns.map((column, index) => [column.name, index]));
+    this.#columns = new ColumnNames(options.columns);
   }
 
   /** From now on expressions stand behind GROUP BY. */
@@ -154,9 +155,8 @@ export class Checker implements CheckContext {
         return result;
       }
     }
-    const index = this.#columns.get(name);
-    const inView = table === undefined || table === this.#options.tableAlias;
-    if (this.#grouping !== undefined || index === undefined || !inView) {
+    const index = this.#grouping === undefined ? this.#columns.find(table, name) : undefined;
+    if (index === undefined) {
       throw new YtError(`Undefined reference "${shownName}"`);
     }
     return columnAt(index, defined(this.#options.columns[index], "column").type);

@@ -111,6 +111,17 @@ export class ExpressionParser {
     return this.#parseLevel(level.or);
   }
 
+  /** One side of an equation: nothing that binds weaker than `|`. */
+  parseSide(): Node {
+    return this.#parseLevel(level.bitOr);
+  }
+
+  /** A bare reference, as USING lists them. */
+  parseReference(): Node {
+    const start = this.#stream.peek().start;
+    return this.#make({ kind: "reference", table: undefined, name: this.#stream.expectName() }, start);
+  }
+
   #source(node: Node): string {
     return this.#stream.text.slice(node.start, node.end);
   }

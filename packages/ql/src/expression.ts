@@ -28,7 +28,7 @@ export function prepareExpression(
 ): CompiledExpression {
   const { node, aliases } = parseExpression(text, options);
   const columns = schema.columns.map((column) => ({ name: column.name, type: column.physical }));
-  const checker = new Checker({ text, columns, tableAlias: undefined, aliases });
+  const checker = new Checker({ text, columns, aliases });
   const expression = checker.check(node, type === undefined ? undefined : TypeSet.of(type));
   const { useCanonicalNullRelations } = resolveOptions(options);
   const evaluate = compileExpression(expression, { useCanonicalNullRelations, positionOf: (index) => index });

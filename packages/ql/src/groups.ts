@@ -43,15 +43,47 @@ export class Groups {
   }
 
   /** A row of group items and aggregates for each group, in the order the groups appeared. */
-  *rows(): Iterable<readonly RowValue[]> {
-    for (const group of this.#groups.values()) {
-      yield [...group.keys, ...group.states.map((state) => state.result())];
+  *rows(): Iterable<GroupRow> {
+    for (const { keys, states } of this.#groups.values()) {
+      yield { row: [...keys, ...states.map((state) => state.result())], states };
     }
   }
 }
 
+export interface GroupRow {
+  readonly row: readonly RowValue[];
+  readonly states: readonly AggregateState[];
+}
+
+/** What WITH TOTALS counts: the aggregates over several groups as one. */
+export class Totals {
+  readonly #program: GroupProgram;
+  #states: readonly AggregateState[] | undefined;
+
+  constructor(program: GroupProgram) {
+    this.#program = program;
+  }
+
+  add(states: readonly AggregateState[]): void {
+    this.#states ??= this.#program.aggregates.map((item) => item.create());
+    for (const [index, state] of this.#states.entries()) {
+      const other = states[index];
+      if (other !== undefined) {
+        state.merge(other);
+      }
+    }
+  }
+
+  /** Null for each group item, and the aggregates; undefined when nothing was added. */
+  row(): readonly RowValue[] | undefined {
+    return this.#states === undefined
+      ? undefined
+      : [...this.#program.items.map(() => null), ...this.#states.map((state) => state.result())];
+  }
+}
+
 /** Something equal (as a key of a map) for equal keys and different for different ones. */
-function identityOf(keys: readonly RowValue[]): unknown {
+export function identityOf(keys: readonly RowValue[]): unknown {
   const [only = null] = keys;
   return keys.length === 1 ? identityOfValue(only) : keys.map(describeValue).join("");
 }

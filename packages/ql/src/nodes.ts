@@ -67,17 +67,37 @@ export interface OrderItem {
   readonly descending: boolean;
 }
 
+/** `[LEFT] JOIN table [AS alias] (USING … | ON … = …) [AND predicate]` */
+export interface JoinClause {
+  readonly isLeft: boolean;
+  readonly tablePath: string;
+  readonly tableAlias: string | undefined;
+  /** Left sides of the equations: over the tables in front of this one. */
+  readonly selfKeys: readonly Node[];
+  /** Right sides, as many: over this table. */
+  readonly foreignKeys: readonly Node[];
+  /** Over this table. */
+  readonly predicate: Node | undefined;
+}
+
+/** Whether the row of totals counts all groups, or those that pass HAVING. */
+export type TotalsMode = "none" | "before having" | "after having";
+
 /** A parsed query. */
 export interface ParsedQuery {
   readonly text: string;
-  /** The rich path text of FROM. */
+  /** The rich path text of FROM; empty over a subquery. */
   readonly tablePath: string;
   readonly tableAlias: string | undefined;
+  /** `FROM (SELECT …)` */
+  readonly subquery: ParsedQuery | undefined;
+  readonly joins: readonly JoinClause[];
   /** undefined for `*` */
   readonly select: readonly Node[] | undefined;
   readonly where: Node | undefined;
   readonly groupBy: readonly Node[] | undefined;
   readonly having: Node | undefined;
+  readonly totals: TotalsMode;
   readonly orderBy: readonly OrderItem[];
   readonly offset: bigint | undefined;
   readonly limit: bigint | undefined;

@@ -16,6 +16,8 @@ export interface QueryOptions {
   readonly failOnIncompleteResult?: boolean | undefined;
   /** Whether a query without any condition on the key is allowed. */
   readonly allowFullScan?: boolean | undefined;
+  /** Whether a join that uses no prefix of the other table's key is allowed; it reads all of that table. */
+  readonly allowJoinWithoutIndex?: boolean | undefined;
   /** Values for `{name}` in the text. Lists become parenthesised tuples. */
   readonly placeholderValues?: YsonMap | undefined;
   /** Comparisons with null give null instead of following the total order. */
@@ -30,6 +32,7 @@ export interface ResolvedQueryOptions {
   readonly rangeExpansionLimit: number;
   readonly failOnIncompleteResult: boolean;
   readonly allowFullScan: boolean;
+  readonly allowJoinWithoutIndex: boolean;
   readonly placeholderValues: YsonMap;
   readonly useCanonicalNullRelations: boolean;
   readonly syntaxVersion: 1 | 2;
@@ -43,6 +46,7 @@ export function resolveOptions(options: QueryOptions): ResolvedQueryOptions {
     rangeExpansionLimit: options.rangeExpansionLimit ?? 200_000,
     failOnIncompleteResult: options.failOnIncompleteResult ?? true,
     allowFullScan: options.allowFullScan ?? true,
+    allowJoinWithoutIndex: options.allowJoinWithoutIndex ?? false,
     placeholderValues: options.placeholderValues ?? emptyMap,
     useCanonicalNullRelations: options.useCanonicalNullRelations ?? false,
     syntaxVersion: options.syntaxVersion ?? 1,
@@ -57,6 +61,10 @@ export const queryLimits = {
   maxParenthesisDepth: 200,
   /** Operators and operands in one query, aliases expanded. */
   maxExpressionNodes: 100_000,
+  /** Tables that one query may join. */
+  maxJoins: 16,
+  /** Subqueries inside one another. */
+  maxSubqueryDepth: 16,
   /** The largest LIMIT. */
   maxLimit: 10_000_000,
   /** Steps that may be spent on turning a condition into key ranges; then it becomes a scan. */

@@ -1,14 +1,14 @@
 /**
- * Query text → parsed query: the clauses and their order. Joins, subqueries and the like are recognised to
- * be refused by name.
+ * Query text → parsed query: the clauses and their order.
  *
  * Specified in: yt/yt/library/query/base/parser.ypp.
  */
-import { unsupported } from "./errors.ts";
+import { depthExceeded } from "./errors.ts";
 import { ExpressionParser } from "./expression-parser.ts";
+import { parseJoins, parseTable, parseTableAlias } from "./join-parser.ts";
 import { tokenize } from "./lexer.ts";
 import type { Node, OrderItem, ParsedQuery } from "./nodes.ts";
-import { type QueryOptions, resolveOptions } from "./options.ts";
+import { type QueryOptions, queryLimits, resolveOptions } from "./options.ts";
 import { TokenStream } from "./token-stream.ts";
 
 /**
@@ -19,22 +19,44 @@ import { TokenStream } from "./token-stream.ts";
  */
 export function parseQuery(text: string, options: QueryOptions = {}): ParsedQuery {
   const stream = new TokenStream(text, tokenize(text, resolveOptions(options)));
+  const query = parseClauses(stream, 0);
+  if (stream.peek().kind !== "end") {
+    throw stream.unexpected();
+  }
+  return query;
+}
+
+/** @param depth number of queries around this one */
+function parseClauses(stream: TokenStream, depth: number): ParsedQuery {
+  if (depth > queryLimits.maxSubqueryDepth) {
+    throw depthExceeded();
+  }
   const expressions = new ExpressionParser(stream);
   stream.takeKeyword("select");
   const select = parseSelect(stream, expressions);
   stream.expectKeyword("from");
-  const { tablePath, tableAlias } = parseTable(stream);
-  refuseJoins(stream);
+  const from = parseFrom(stream, depth);
+  const joins = parseJoins(stream, expressions);
   const where = stream.takeKeyword("where") ? expressions.parse() : undefined;
-  const { groupBy, having } = parseGroupBy(stream, expressions);
+  const grouping = parseGroupBy(stream, expressions);
   const orderBy = parseOrderBy(stream, expressions);
   const offset = stream.takeKeyword("offset") ? parseCount(stream) : undefined;
   const limit = stream.takeKeyword("limit") ? parseCount(stream) : undefined;
-  if (stream.peek().kind !== "end") {
-    throw stream.unexpected();
-  }
   const { aliases } = expressions;
-  return { text, tablePath, tableAlias, select, where, groupBy, having, orderBy, offset, limit, aliases };
+  return { text: stream.text, ...from, joins, select, where, ...grouping, orderBy, offset, limit, aliases };
+}
+
+/** `table [AS alias]` or `(query) [AS alias]` */
+function parseFrom(
+  stream: TokenStream,
+  depth: number,
+): Pick<ParsedQuery, "tablePath" | "tableAlias" | "subquery"> {
+  if (!stream.takeSymbol("(")) {
+    return { ...parseTable(stream), subquery: undefined };
+  }
+  const subquery = parseClauses(stream, depth + 1);
+  stream.expectSymbol(")");
+  return { tablePath: "", tableAlias: parseTableAlias(stream), subquery };
 }
 
 /** Parses a lone expression, as computed columns and routing expressions are written. */
@@ -60,53 +82,21 @@ function flatten(nodes: readonly Node[]): Node[] {
   return nodes.flatMap((node) => (node.kind === "tuple" ? flatten(node.items) : [node]));
 }
 
-function parseTable(stream: TokenStream): { tablePath: string; tableAlias: string | undefined } {
-  if (stream.isSymbol("(")) {
-    throw unsupported("A subquery");
-  }
-  const tablePath = stream.expectName();
-  let tableAlias: string | undefined;
-  if (stream.takeKeyword("as") || (stream.peek().kind === "name" && !isArrayJoin(stream))) {
-    tableAlias = stream.expectName();
-  }
-  return { tablePath, tableAlias };
-}
-
-function isArrayJoin(stream: TokenStream): boolean {
-  return stream.isWord("array") && stream.isKeyword("join", 1);
-}
-
-function refuseJoins(stream: TokenStream): void {
-  if (stream.isKeyword("with index")) {
-    throw unsupported("WITH INDEX");
-  }
-  const offset = stream.isKeyword("left") ? 1 : 0;
-  if (stream.isKeyword("join", offset)) {
-    throw unsupported("JOIN");
-  }
-  if (stream.isWord("array", offset) && stream.isKeyword("join", offset + 1)) {
-    throw unsupported("ARRAY JOIN");
-  }
-}
-
 function parseGroupBy(
   stream: TokenStream,
   expressions: ExpressionParser,
-): { groupBy: Node[] | undefined; having: Node | undefined } {
+): Pick<ParsedQuery, "groupBy" | "having" | "totals"> {
   if (!stream.takeKeyword("group by")) {
-    return { groupBy: undefined, having: undefined };
+    return { groupBy: undefined, having: undefined, totals: "none" };
   }
   const groupBy = flatten(expressions.parseList());
-  refuseTotals(stream);
+  const before = stream.takeKeyword("with totals");
   const having = stream.takeKeyword("having") ? expressions.parse() : undefined;
-  refuseTotals(stream);
-  return { groupBy, having };
-}
-
-function refuseTotals(stream: TokenStream): void {
-  if (stream.isKeyword("with totals")) {
-    throw unsupported("WITH TOTALS");
+  if (before) {
+    return { groupBy, having, totals: "before having" };
   }
+  const after = having !== undefined && stream.takeKeyword("with totals");
+  return { groupBy, having, totals: after ? "after having" : "none" };
 }
 
 function parseOrderBy(stream: TokenStream, expressions: ExpressionParser): OrderItem[] {

@@ -1,5 +1,5 @@
 /**
- * Parsed query + table schema → plan: what to read, and the closures that make results of it.
+ * Parsed query + table schemas → plan: what to read, and the closures that make results of it.
  *
  * Specified in: yt/yt/library/query/base/query_preparer.cpp.
  */
@@ -8,14 +8,17 @@ import type { PhysicalType, TableSchema } from "@qyt/schema";
 import { checkArguments } from "./check-calls.ts";
 import type { AggregateSink, NamedColumn } from "./check-context.ts";
 import { Checker } from "./checker.ts";
+import { checkClauses } from "./clauses.ts";
 import { compileExpression, type Evaluator } from "./compile.ts";
-import { type Expression, visitColumns } from "./expressions.ts";
+import type { Expression } from "./expressions.ts";
 import { inferColumnName } from "./format-node.ts";
 import { type AggregateState, findAggregate } from "./functions/aggregates.ts";
-import { inferKeyRanges, type KeyRange } from "./key-ranges.ts";
-import type { Node, ParsedQuery } from "./nodes.ts";
-import { type QueryOptions, queryLimits, type ResolvedQueryOptions, resolveOptions } from "./options.ts";
-import { booleanType, comparableTypes, TypeSet } from "./types.ts";
+import { type CheckedJoin, checkJoins, named, type QueryTable, tableOf } from "./join-checks.ts";
+import { compileJoin, type JoinPlan, RowLayout, splitCondition } from "./join-plan.ts";
+import { inferKeyRanges, type KeyRange, unboundedRange } from "./key-ranges.ts";
+import type { Node, ParsedQuery, TotalsMode } from "./nodes.ts";
+import { type QueryOptions, type ResolvedQueryOptions, resolveOptions } from "./options.ts";
+import { booleanType, orderableTypes } from "./types.ts";
 import type { Untyped } from "./untyped.ts";
 
 export interface OutputColumn {
@@ -25,13 +28,18 @@ export interface OutputColumn {
 
 /** A query that is ready to run, any number of times. */
 export interface Plan {
-  /** The rich path text of FROM. */
+  /** The rich path text of FROM; empty over a subquery. */
   readonly tablePath: string;
+  /** The subquery of FROM: its results are the rows. */
+  readonly subplan: Plan | undefined;
+  readonly joins: readonly JoinPlan[];
   readonly outputColumns: readonly OutputColumn[];
   /** Positions in the query schema of the columns that must be read, ascending; may be empty. */
   readonly readColumns: readonly number[];
   /** Sorted and disjoint. None when nothing can match; one unbounded range when everything can. */
   readonly ranges: readonly KeyRange[];
+  /** Leading key columns of the first table that GROUP BY names. */
+  readonly groupedKeyPrefix: number;
   /** Rows that will be enough, where it can be told before reading. */
   readonly limitHint?: number;
   readonly program: Program;
@@ -40,9 +48,12 @@ export interface Plan {
 /** What is done with each row. */
 export interface Program {
   readonly options: ResolvedQueryOptions;
+  /** What of WHERE can be told before the joins. */
+  readonly prefilter: Evaluator | undefined;
+  /** The rest of WHERE: over rows as the joins make them. */
   readonly where: Evaluator | undefined;
   readonly grouping: GroupProgram | undefined;
-  /** Over a row of the table, or with grouping over a row of group items and aggregates. */
+  /** Over a row as the joins make it, or with grouping over a row of group items and aggregates. */
   readonly select: readonly Evaluator[];
   readonly orderBy: readonly {
     readonly evaluate: Evaluator;
@@ -61,49 +72,44 @@ export interface GroupProgram {
     readonly create: () => AggregateState;
   }[];
   readonly having: Evaluator | undefined;
+  readonly totals: TotalsMode;
 }
+
+/** Query schemas (`toQuerySchema`: key columns first) by the rich path text of the tables. */
+export type SchemaOf = (tablePath: string) => TableSchema;
 
 /**
- * Prepares a query over a table.
+ * Prepares a query.
  *
- * @param schema the query schema of the table: key columns first (`toQuerySchema`)
+ * @param schema of the only table, or of each table of the query
  * @throws YtError for unknown names, types that do not fit, clauses that do not go together, and 1711
  */
-export function prepareQuery(parsed: ParsedQuery, schema: TableSchema, options: QueryOptions = {}): Plan {
-  checkClauses(parsed);
-  return new Preparer(parsed, schema, resolveOptions(options)).run();
+export function prepareQuery(
+  parsed: ParsedQuery,
+  schema: TableSchema | SchemaOf,
+  options: QueryOptions = {},
+): Plan {
+  const schemaOf = typeof schema === "function" ? schema : () => schema;
+  return preparePlan(parsed, schemaOf, resolveOptions(options));
 }
 
-/** Specified in: query_preparer.cpp, the checks of LIMIT, OFFSET and ORDER BY. */
-function checkClauses(parsed: ParsedQuery): void {
-  const ordered = parsed.orderBy.length > 0;
-  const { limit, offset } = parsed;
-  if (limit === undefined && ordered) {
-    throw new YtError("ORDER BY used without LIMIT");
-  }
-  if (limit === undefined && offset !== undefined) {
-    throw new YtError("OFFSET used without LIMIT");
-  }
-  if (limit !== undefined && limit > BigInt(queryLimits.maxLimit)) {
-    throw new YtError("Maximum LIMIT exceeded", {
-      attributes: { limit, maximum_limit: BigInt(queryLimits.maxLimit) },
-    });
-  }
-  if (offset !== undefined && offset > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw new YtError("OFFSET is too large", { attributes: { offset } });
-  }
-  if (ordered && (limit ?? 0n) + (offset ?? 0n) > BigInt(queryLimits.maxLimit)) {
-    // OFFSET + LIMIT rows are kept in memory to be sorted.
-    throw new YtError("Maximum LIMIT exceeded", {
-      attributes: { limit, offset, maximum_limit: BigInt(queryLimits.maxLimit) },
-    });
-  }
-  if (parsed.having !== undefined && !ordered && offset !== undefined) {
-    throw new YtError("HAVING with OFFSET is not allowed");
-  }
-  if (parsed.having !== undefined && !ordered && limit !== undefined) {
-    throw new YtError("HAVING with LIMIT is not allowed");
-  }
+function preparePlan(parsed: ParsedQuery, schemaOf: SchemaOf, options: ResolvedQueryOptions): Plan {
+  checkClauses(parsed);
+  const { subquery } = parsed;
+  const subplan = subquery === undefined ? undefined : preparePlan(subquery, schemaOf, options);
+  return new Preparer(parsed, schemaOf, subplan, options).run();
+}
+
+/** A table that a plan reads, and the positions of the columns read in its query schema. */
+export interface ReadTable {
+  readonly tablePath: string;
+  readonly readColumns: readonly number[];
+}
+
+/** Every table that a plan reads. */
+export function tablesOf(plan: Plan): ReadTable[] {
+  const { subplan, tablePath, readColumns } = plan;
+  return [...(subplan === undefined ? [{ tablePath, readColumns }] : tablesOf(subplan)), ...plan.joins];
 }
 
 interface AggregateItem {
@@ -113,24 +119,37 @@ interface AggregateItem {
 
 class Preparer {
   readonly #parsed: ParsedQuery;
-  readonly #schema: TableSchema;
+  readonly #subplan: Plan | undefined;
   readonly #options: ResolvedQueryOptions;
+  /** Of the table or subquery of FROM. */
+  readonly #first: QueryTable;
+  readonly #joins: readonly CheckedJoin[];
+  /** Of all tables. */
   readonly #columns: readonly NamedColumn[];
   readonly #checker: Checker;
-  readonly #read = new Set<number>();
   readonly #aggregates: AggregateItem[] = [];
 
-  constructor(parsed: ParsedQuery, schema: TableSchema, options: ResolvedQueryOptions) {
+  constructor(
+    parsed: ParsedQuery,
+    schemaOf: SchemaOf,
+    subplan: Plan | undefined,
+    options: ResolvedQueryOptions,
+  ) {
     this.#parsed = parsed;
-    this.#schema = schema;
+    this.#subplan = subplan;
     this.#options = options;
-    this.#columns = schema.columns.map((column) => ({ name: column.name, type: column.physical }));
-    const { text, tableAlias, aliases } = parsed;
-    this.#checker = new Checker({ text, tableAlias, aliases, columns: this.#columns });
+    const { tablePath, tableAlias, text, aliases } = parsed;
+    this.#first =
+      subplan === undefined
+        ? tableOf(schemaOf(tablePath), tableAlias)
+        : { columns: named(subplan.outputColumns, tableAlias), keyColumns: [] };
+    this.#joins = checkJoins(parsed, this.#first, schemaOf, options);
+    this.#columns = [...this.#first.columns, ...this.#joins.flatMap((join) => join.table.columns)];
+    this.#checker = new Checker({ text, aliases, columns: this.#columns });
   }
 
   run(): Plan {
-    const { tablePath, limit, offset = 0n } = this.#parsed;
+    const { tablePath, limit, offset = 0n, totals } = this.#parsed;
     const where =
       this.#parsed.where === undefined ? undefined : this.#checker.check(this.#parsed.where, booleanType);
     const groupItems = this.#checkGroupItems();
@@ -142,18 +161,21 @@ class Preparer {
     }));
     const select = this.#checkSelect(groupItems);
 
-    const overTable = [where, ...(groupItems ?? []).map((item) => item.expression)];
-    overTable.push(...this.#aggregates.flatMap((item) => item.arguments));
+    const overTables = [where, ...(groupItems ?? []).map((item) => item.expression)];
+    overTables.push(...this.#aggregates.flatMap((item) => item.arguments));
+    overTables.push(...this.#joins.flatMap((join) => join.selfKeys));
     if (groupItems === undefined) {
-      overTable.push(...select.map((item) => item.expression), ...order.map((item) => item.expression));
+      overTables.push(...select.map((item) => item.expression), ...order.map((item) => item.expression));
     }
-    const readColumns = this.#collectColumns(overTable);
-    const row = this.#layout(readColumns);
+    const layout = new RowLayout(this.#first.columns.length, this.#joins, overTables);
+    const row = (index: number): number => layout.positionOf(index);
     const result = groupItems === undefined ? row : identity;
     const keys = this.#inferRanges(where);
+    const { early, late } = splitCondition(where, this.#joins.length === 0 ? 0 : this.#first.columns.length);
     const program: Program = {
       options: this.#options,
-      where: where === undefined ? undefined : this.#compile(where, row),
+      prefilter: early === undefined ? undefined : this.#compile(early, row),
+      where: late === undefined ? undefined : this.#compile(late, row),
       grouping:
         groupItems === undefined
           ? undefined
@@ -164,6 +186,7 @@ class Preparer {
                 create: item.create,
               })),
               having: having === undefined ? undefined : this.#compile(having, identity),
+              totals,
             },
       select: select.map((item) => this.#compile(item.expression, result)),
       orderBy: order.map(({ expression, descending }) => ({
@@ -174,9 +197,17 @@ class Preparer {
       offset: Number(offset),
       limit: limit === undefined ? undefined : Number(limit),
     };
-    const outputColumns = select.map(({ name, expression }) => ({ name, type: expression.type }));
-    const plan = { tablePath, outputColumns, readColumns, ranges: keys.ranges, program };
-    const streams = groupItems === undefined && order.length === 0 && keys.exact;
+    const plan = {
+      tablePath,
+      subplan: this.#subplan,
+      joins: this.#joins.map((join, index) => compileJoin(join, layout, index, this.#options)),
+      outputColumns: select.map(({ name, expression }) => ({ name, type: expression.type })),
+      readColumns: layout.firstColumns,
+      ranges: keys.ranges,
+      groupedKeyPrefix: this.#groupedKeyPrefix(groupItems ?? []),
+      program,
+    };
+    const streams = groupItems === undefined && order.length === 0 && keys.exact && this.#joins.length === 0;
     return streams && limit !== undefined ? { ...plan, limitHint: Number(offset + limit) } : plan;
   }
 
@@ -224,35 +255,32 @@ class Preparer {
   }
 
   #checkSelect(groupItems: readonly NamedExpression[] | undefined): NamedExpression[] {
-    const { select, tableAlias } = this.#parsed;
+    const { select } = this.#parsed;
     if (select !== undefined) {
       return select.map((node: Node) => ({
         name: inferColumnName(node),
         expression: this.#checker.check(node),
       }));
     }
-    const columns =
+    const columns: readonly NamedColumn[] =
       groupItems?.map(({ name, expression }) => ({ name, type: expression.type })) ?? this.#columns;
-    const prefix = groupItems === undefined && tableAlias !== undefined ? `${tableAlias}.` : "";
-    return columns.map(({ name, type }, index) => ({
-      name: `${prefix}${name}`,
-      expression: { kind: "column", type, index },
-    }));
-  }
-
-  #collectColumns(expressions: readonly (Expression | undefined)[]): number[] {
-    for (const expression of expressions) {
-      if (expression !== undefined) {
-        visitColumns(expression, (index) => this.#read.add(index));
+    const all = new Map<string, NamedExpression>();
+    for (const [index, { name, table, type }] of columns.entries()) {
+      const full = table === undefined ? name : `${table}.${name}`;
+      // Columns that tables without alias have in common are one, as USING has it.
+      if (groupItems !== undefined || !all.has(full)) {
+        all.set(full, { name: full, expression: { kind: "column", type, index } });
       }
     }
-    return [...this.#read].sort((left, right) => left - right);
+    return [...all.values()];
   }
 
-  /** Where in a row as read the column of that index stands. */
-  #layout(readColumns: readonly number[]): (index: number) => number {
-    const positions = new Map(readColumns.map((column, position) => [column, position]));
-    return (index) => positions.get(index) ?? -1;
+  #groupedKeyPrefix(groupItems: readonly NamedExpression[]): number {
+    const grouped = new Set(
+      groupItems.flatMap(({ expression }) => (expression.kind === "column" ? [expression.index] : [])),
+    );
+    const prefix = this.#first.keyColumns.findIndex((_, index) => !grouped.has(index));
+    return prefix < 0 ? this.#first.keyColumns.length : prefix;
   }
 
   #compile(expression: Expression, positionOf: (index: number) => number): Evaluator {
@@ -262,7 +290,10 @@ class Preparer {
 
   #inferRanges(where: Expression | undefined): { ranges: readonly KeyRange[]; exact: boolean } {
     const { rangeExpansionLimit, useCanonicalNullRelations, allowFullScan } = this.#options;
-    const types = this.#schema.columns.slice(0, this.#schema.keyColumnCount).map((column) => column.physical);
+    if (this.#subplan !== undefined) {
+      return { ranges: [unboundedRange], exact: false };
+    }
+    const types = this.#first.keyColumns.map((column) => column.physical);
     const { ranges, exact } = inferKeyRanges(where, types, rangeExpansionLimit);
     const [first] = ranges;
     const isFullScan =
@@ -280,8 +311,6 @@ interface NamedExpression {
   readonly name: string;
   readonly expression: Expression;
 }
-
-const orderableTypes = TypeSet.of("null", ...comparableTypes.types);
 
 function identity(index: number): number {
   return index;

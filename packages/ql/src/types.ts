@@ -52,6 +52,8 @@ export class TypeSet {
 export const numericTypes: TypeSet = TypeSet.of("int64", "uint64", "double");
 export const integerTypes: TypeSet = TypeSet.of("int64", "uint64");
 export const comparableTypes: TypeSet = TypeSet.of("int64", "uint64", "double", "boolean", "string");
+/** What has a total order without looking into it. */
+export const orderableTypes: TypeSet = TypeSet.of("null", ...comparableTypes.types);
 export const valueTypes: TypeSet = TypeSet.of("int64", "uint64", "double", "boolean", "string", "any");
 export const allTypes: TypeSet = TypeSet.of("null", "int64", "uint64", "double", "boolean", "string", "any");
 export const booleanType: TypeSet = TypeSet.of("boolean");

@@ -17,6 +17,8 @@ import { type Signature, signature, type TypeVariable } from "./signature.ts";
 /** The state of one aggregate in one group. Values passed in must be copied to be kept. */
 export interface AggregateState {
   update(values: readonly RowValue[]): void;
+  /** Takes in what another state of the same aggregate has seen, behind its own. */
+  merge(other: AggregateState): void;
   result(): RowValue;
 }
 
@@ -75,6 +77,10 @@ class Sum implements AggregateState {
     }
   }
 
+  merge(other: AggregateState): void {
+    this.update([other.result()]);
+  }
+
   result(): RowValue {
     return this.#total;
   }
@@ -91,6 +97,13 @@ class Average implements AggregateState {
     }
   }
 
+  merge(other: AggregateState): void {
+    if (other instanceof Average) {
+      this.#total += other.#total;
+      this.#count += other.#count;
+    }
+  }
+
   result(): RowValue {
     return this.#count === 0 ? null : this.#total / this.#count;
   }
@@ -101,6 +114,10 @@ class First implements AggregateState {
 
   update([item = null]: readonly RowValue[]): void {
     this.#value ??= detach(item);
+  }
+
+  merge(other: AggregateState): void {
+    this.update([other.result()]);
   }
 
   result(): RowValue {
@@ -122,6 +139,10 @@ class Extreme implements AggregateState {
     if (item !== null && (this.#best === null || this.#compare(item, this.#best) * this.#sign > 0)) {
       this.#best = detach(item);
     }
+  }
+
+  merge(other: AggregateState): void {
+    this.update([other.result()]);
   }
 
   result(): RowValue {
@@ -150,6 +171,12 @@ class ExtremeBy implements AggregateState {
     }
   }
 
+  merge(other: AggregateState): void {
+    if (other instanceof ExtremeBy) {
+      this.update([other.#value, other.#key]);
+    }
+  }
+
   result(): RowValue {
     return this.#value;
   }
@@ -168,6 +195,15 @@ class ArrayOf implements AggregateState {
     if (item !== null || ignoreNulls !== true) {
       this.#filled = true;
       this.#items.push(toYson(item, this.#type));
+    }
+  }
+
+  merge(other: AggregateState): void {
+    if (other instanceof ArrayOf) {
+      this.#filled ||= other.#filled;
+      for (const item of other.#items) {
+        this.#items.push(item);
+      }
     }
   }
 

@@ -19,21 +19,46 @@ export class DistinctCounter {
     if (value === null) {
       return;
     }
-    const hash = farmHash([typeof value === "number" ? doubleBits(value) : value]);
+    this.#add(farmHash([typeof value === "number" ? doubleBits(value) : value]));
+  }
+
+  /** Counts what another counter has counted too; other states are passed over. */
+  merge(other: object): void {
+    if (!(other instanceof DistinctCounter)) {
+      return;
+    }
+    for (const hash of other.#hashes ?? []) {
+      this.#add(hash);
+    }
+    if (other.#registers !== undefined) {
+      const registers = this.#toRegisters();
+      for (const [index, zeros] of other.#registers.entries()) {
+        registers[index] = Math.max(registers[index] ?? 0, zeros);
+      }
+    }
+  }
+
+  #add(hash: bigint): void {
     if (this.#registers !== undefined) {
       addHash(this.#registers, hash);
       return;
     }
     const hashes = this.#hashes ?? new Set();
     hashes.add(hash);
+    this.#hashes = hashes;
     if (hashes.size > maxExact) {
-      const registers = new Uint8Array(registerCount);
-      for (const known of hashes) {
-        addHash(registers, known);
-      }
-      this.#registers = registers;
-      this.#hashes = undefined;
+      this.#toRegisters();
     }
+  }
+
+  #toRegisters(): Uint8Array {
+    const registers = this.#registers ?? new Uint8Array(registerCount);
+    for (const known of this.#hashes ?? []) {
+      addHash(registers, known);
+    }
+    this.#registers = registers;
+    this.#hashes = undefined;
+    return registers;
   }
 
   result(): RowValue {

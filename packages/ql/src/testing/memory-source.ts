@@ -2,11 +2,12 @@
 import { type RowValue, type TableSchema, toQuerySchema, YsonAny } from "@qyt/schema";
 import { bytesToString, parseYson, writeYson, writeYsonText } from "@qyt/yson";
 import { compareTuples } from "../compare.ts";
-import { executeQuery, type RowSource } from "../execute.ts";
+import { executeQuery } from "../execute.ts";
 import { isInRange, type KeyRange } from "../key-ranges.ts";
 import type { QueryOptions } from "../options.ts";
 import { parseQuery } from "../parser.ts";
 import { type Plan, prepareQuery } from "../plan.ts";
+import type { RowSource } from "../row-source.ts";
 import type { QueryStatistics } from "../statistics.ts";
 
 /** A row of plain values: text for strings, `any` as YSON text in an object. */
@@ -84,14 +85,22 @@ export interface QueryResult {
   readonly statistics: QueryStatistics;
 }
 
+/** @param tables the only one, or one by each path */
 export async function runQuery(
-  table: MemoryTable,
+  tables: MemoryTable | Readonly<Record<string, MemoryTable>>,
   text: string,
   options: QueryOptions = {},
 ): Promise<QueryResult> {
-  const plan = prepareQuery(parseQuery(text, options), table.schema, options);
+  const tableOf = (path: string): MemoryTable => {
+    const table = tables instanceof MemoryTable ? tables : tables[path];
+    if (table === undefined) {
+      throw new Error(`There is no table ${path}`);
+    }
+    return table;
+  };
+  const plan = prepareQuery(parseQuery(text, options), (path) => tableOf(path).schema, options);
   const rows: Record<string, PlainValue>[] = [];
-  const statistics = await executeQuery(plan, table, (row) => {
+  const statistics = await executeQuery(plan, tableOf, (row) => {
     rows.push(
       Object.fromEntries(
         plan.outputColumns.map((column, index) => [column.name, toPlain(row[index] ?? null)]),
@@ -102,6 +111,10 @@ export async function runQuery(
 }
 
 /** Only the rows. */
-export async function select(table: MemoryTable, text: string, options: QueryOptions = {}) {
+export async function select(
+  table: MemoryTable | Readonly<Record<string, MemoryTable>>,
+  text: string,
+  options: QueryOptions = {},
+) {
   return (await runQuery(table, text, options)).rows;
 }

@@ -1,15 +1,72 @@
 /** Queries over dynamic tables. Specified in: yt/yt/client/driver/table_commands.cpp. */
-import { mapOf, YtError } from "@qyt/base";
-import { executeQuery, parseQuery, prepareQuery, type QueryStatistics, statisticsToYson } from "@qyt/ql";
+import { mapOf, type YsonMap, YtError } from "@qyt/base";
+import {
+  executeQuery,
+  explainQuery,
+  type ParsedQuery,
+  type Plan,
+  parseQuery,
+  prepareQuery,
+  type QueryOptions,
+  type QueryStatistics,
+  statisticsToYson,
+} from "@qyt/ql";
 import { createRowWriter } from "@qyt/schema";
-import { parseRichPath } from "@qyt/yson";
-import { orderedSource, sortedSource } from "../../tablets/index.ts";
+import type * as z from "zod";
 import { needs, right } from "../access.ts";
-import { defineCommand, stream } from "../define.ts";
+import { Deadline } from "../deadline.ts";
+import { type CommandContext, defineCommand, stream, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { pushed } from "../pushed.ts";
+import { QueryTables } from "../query-tables.ts";
 import { readTimestamp } from "../tables.ts";
-import { readColumn, wantsTimestamps } from "../versioned-reads.ts";
+import { wantsTimestamps } from "../versioned-reads.ts";
+
+const queryParameters = {
+  query: parameter.string,
+  versioned_read_options: optional(parameter.map),
+  input_row_limit: optional(parameter.int64),
+  output_row_limit: optional(parameter.int64),
+  range_expansion_limit: optional(parameter.int64),
+  fail_on_incomplete_result: withDefault(parameter.boolean, true),
+  allow_full_scan: withDefault(parameter.boolean, true),
+  allow_join_without_index: withDefault(parameter.boolean, false),
+  use_canonical_null_relations: withDefault(parameter.boolean, false),
+  placeholder_values: optional(parameter.map),
+  syntax_version: withDefault(parameter.int32, 1),
+};
+
+type QueryParameters = z.output<z.ZodObject<typeof queryParameters>>;
+
+const readingTables = needs(right("read", "node", "query"), right("read", "columns", "query"));
+const defaultTimeoutMs = 60_000;
+
+function optionsOf(parameters: QueryParameters): QueryOptions {
+  return {
+    inputRowLimit: toCount(parameters.input_row_limit),
+    outputRowLimit: toCount(parameters.output_row_limit),
+    rangeExpansionLimit: toCount(parameters.range_expansion_limit),
+    failOnIncompleteResult: parameters.fail_on_incomplete_result,
+    allowFullScan: parameters.allow_full_scan,
+    allowJoinWithoutIndex: parameters.allow_join_without_index,
+    useCanonicalNullRelations: parameters.use_canonical_null_relations,
+    placeholderValues: parameters.placeholder_values,
+    syntaxVersion: parameters.syntax_version === 2 ? 2 : 1,
+  };
+}
+
+/** A query that its user may run. */
+function prepare(
+  context: CommandContext,
+  parameters: QueryParameters,
+): { readonly parsed: ParsedQuery; readonly plan: Plan; readonly tables: QueryTables } {
+  const options = optionsOf(parameters);
+  const parsed = parseQuery(parameters.query, options);
+  const tables = new QueryTables(context, wantsTimestamps(parameters.versioned_read_options));
+  const plan = prepareQuery(parsed, (path) => tables.schemaOf(path), options);
+  tables.check(plan);
+  return { parsed, plan, tables };
+}
 
 const selectRows = defineCommand({
   name: "select_rows",
@@ -17,79 +74,70 @@ const selectRows = defineCommand({
   output: "tabular",
   isVolatile: false,
   isHeavy: true,
-  access: needs(right("read", "node", "query"), right("read", "columns", "query")),
-  summary: "Runs a query over a dynamic table.",
+  access: readingTables,
+  summary: "Runs a query over dynamic tables.",
   parameters: {
-    query: parameter.string,
+    ...queryParameters,
     timestamp: optional(parameter.uint64),
-    versioned_read_options: optional(parameter.map),
-    input_row_limit: optional(parameter.int64),
-    output_row_limit: optional(parameter.int64),
-    range_expansion_limit: optional(parameter.int64),
-    fail_on_incomplete_result: withDefault(parameter.boolean, true),
-    allow_full_scan: withDefault(parameter.boolean, true),
-    use_canonical_null_relations: withDefault(parameter.boolean, false),
-    placeholder_values: optional(parameter.map),
-    syntax_version: withDefault(parameter.int32, 1),
     enable_statistics: withDefault(parameter.boolean, false),
   },
   async execute(context, parameters) {
-    const options = {
-      inputRowLimit: toCount(parameters.input_row_limit),
-      outputRowLimit: toCount(parameters.output_row_limit),
-      rangeExpansionLimit: toCount(parameters.range_expansion_limit),
-      failOnIncompleteResult: parameters.fail_on_incomplete_result,
-      allowFullScan: parameters.allow_full_scan,
-      useCanonicalNullRelations: parameters.use_canonical_null_relations,
-      placeholderValues: parameters.placeholder_values,
-      syntaxVersion: parameters.syntax_version === 2 ? (2 as const) : (1 as const),
-    };
-    const parsed = parseQuery(parameters.query, options);
-    const path = parseRichPath(parsed.tablePath);
-    const table = context.services.tables.dynamicHandle({ user: context.user }, path, { permission: "read" });
-    const withTimestamps = wantsTimestamps(parameters.versioned_read_options);
-    const schema = withTimestamps ? table.timestampedSchema : table.querySchema;
-    const plan = prepareQuery(parsed, schema, options);
-    table.check(
-      context.user,
-      "read",
-      plan.readColumns.map((position) => readColumn(schema.columns[position]?.name ?? "")),
-    );
+    const { plan, tables } = prepare(context, parameters);
     const timestamp = readTimestamp(context, parameters.timestamp);
-    table.requireReadable();
-    const source = table.sorted ? sortedSource(table, timestamp, { withTimestamps }) : orderedSource(table);
+    tables.requireReadable();
     const writer = createRowWriter(
       context.outputFormat(),
       plan.outputColumns.map(({ name }) => ({ name, source: { kind: "column", index: 0 } as const })),
       { isSchemaful: true },
     );
     const types = plan.outputColumns.map(({ type }) => type);
-    let statistics: QueryStatistics | undefined;
+    const { clock } = context.services.cell;
+    let statistics: YsonMap = mapOf({});
     const chunks = pushed(async (push) => {
       const letGo = context.services.transactions.hold(timestamp);
+      const startedAt = clock.monotonic();
+      const deadline = new Deadline(clock, context.common.timeout ?? defaultTimeoutMs, "Query");
+      const send = async (chunk: Buffer): Promise<void> => {
+        deadline.pause();
+        await push(chunk);
+        deadline.resume();
+      };
+      let found: QueryStatistics;
       try {
-        statistics = await executeQuery(
+        found = await executeQuery(
           plan,
-          source,
+          (path) => tables.sourceOf(path, timestamp),
           (row) => {
             writer.writeValues(row, types);
-            return writer.length >= chunkBytes ? push(writer.take()) : undefined;
+            return writer.length >= chunkBytes ? send(writer.take()) : undefined;
           },
-          context.request.signal,
+          AbortSignal.any([context.request.signal, deadline.signal]),
         );
       } finally {
+        deadline.pause();
         letGo();
       }
+      statistics = statisticsToYson(found, clock.monotonic() - startedAt);
       await push(writer.finish());
     });
     return stream(chunks, {
-      responseParameters: () =>
-        parameters.enable_statistics
-          ? statistics === undefined
-            ? mapOf({})
-            : statisticsToYson(statistics)
-          : undefined,
+      responseParameters: () => (parameters.enable_statistics ? statistics : undefined),
     });
+  },
+});
+
+const explainQueryCommand = defineCommand({
+  name: "explain_query",
+  input: "null",
+  output: "structured",
+  isVolatile: false,
+  isHeavy: true,
+  access: readingTables,
+  summary: "Tells how a query would be run: what it would read of each table, and how joins find rows.",
+  parameters: queryParameters,
+  async execute(context, parameters) {
+    const { parsed, plan } = prepare(context, parameters);
+    return structured(explainQuery(parsed, plan));
   },
 });
 
@@ -105,4 +153,4 @@ function toCount(value: bigint | undefined): number | undefined {
   return Number(value > BigInt(Number.MAX_SAFE_INTEGER) ? BigInt(Number.MAX_SAFE_INTEGER) : value);
 }
 
-export const selectCommands = [selectRows];
+export const selectCommands = [selectRows, explainQueryCommand];
