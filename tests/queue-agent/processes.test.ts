@@ -19,6 +19,9 @@ import {
 
 const queues = Array.from({ length: 12 }, (_, index) => reference(`primary://tmp/q${index}`));
 
+/** Several processes on a small machine: passes that follow too fast would only wait for each other. */
+const dynamicConfig = fastDynamicConfig.replaceAll("=50", "=200");
+
 interface AgentProcess {
   readonly program: ProgramProcess;
   readonly agentId: string;
@@ -33,7 +36,7 @@ beforeAll(async () => {
   folder = await temporaryDirectory("agents");
   await writeFile(
     join(folder.path, "agent.yson"),
-    `{membership_timeout=${fastMembershipTimeoutMs};dynamic_config=${fastDynamicConfig}}`,
+    `{membership_timeout=${fastMembershipTimeoutMs};dynamic_config=${dynamicConfig}}`,
   );
   for (const queue of queues) {
     await world.createQueue(queue);
