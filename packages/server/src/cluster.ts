@@ -126,7 +126,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       nodeTypes: tables.nodeTypes,
       attributeExtensions: tables.attributeExtensions,
       findObject: (_view, id) => tables.findObject(id),
-      onNodesChanged: (changes, view) => tables.queueObjects.update(changes, view),
+      onNodesChanged: (changes, view) => tables.nodesChanged(changes, view),
       remoteAddress: (address) => ({ ask: (method, path) => orchids.ask(address, { method, path }) }),
       proxyAddress: options.publicAddress ?? `${options.host}:${options.port}`,
     });

@@ -17,6 +17,8 @@ export const keyspace = {
   /** Key ranges whose removal goes on in the background. */
   deletions: 0x08,
   mutationIds: 0x09,
+  /** How far replicas of replicated tables are. */
+  replication: 0x0a,
 } as const;
 
 export type Keyspace = (typeof keyspace)[keyof typeof keyspace];

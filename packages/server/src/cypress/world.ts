@@ -92,6 +92,7 @@ function builtinMembership(name: string): string[] {
 /** Maps that clients list; they stay empty here unless something else fills them. */
 const plainMaps = [
   "account_tree",
+  "table_replicas",
   "tablet_actions",
   "tablets",
   "areas",

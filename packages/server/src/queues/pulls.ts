@@ -72,13 +72,24 @@ export async function pullQueueConsumer(
     const consumer = await resolveConsumer(services, context, consumerPath, "strict");
     return pullRemote(services, context, consumer, queue, parameters, offset);
   }
-  const queueTable = services.tables.dynamicTable(context, queue.path);
+  const queueTable = localQueue(services, context, queue.path, queuePath);
   requireOrdered(queueTable);
   const mayRead = async (): Promise<void> => {
     checkPermission(table, context, "read");
     await requireRegistration(services, context, consumerPath, queuePath);
   };
   return pullLocal(services, context, queueTable, parameters, { offset, mayRead });
+}
+
+/** The registered queue; or, where the path names a replica of it, that replica. */
+function localQueue(
+  { tables }: QueueServices,
+  context: QueueContext,
+  registered: string,
+  given: RichPath,
+): DynamicTable {
+  const named = tables.dynamicTable(context, given);
+  return named.upstreamReplicaId === undefined ? tables.dynamicTable(context, registered) : named;
 }
 
 interface PullStart {
@@ -129,19 +140,21 @@ function requireOrdered(table: DynamicTable): void {
 async function pullLocal(
   services: QueueServices,
   context: QueueContext,
-  table: DynamicTable,
+  queue: DynamicTable,
   parameters: PullLimits & { readonly format: DataFormat },
   { offset: asked, mayRead }: PullStart,
 ): Promise<PullResult> {
   const offset = toRowIndex(asked);
+  let table = readTarget(services, queue, parameters);
   if (parameters.waitTimeoutMs > 0) {
     const hasWaited = await waitForRow(services, context, table, parameters, offset);
     if (hasWaited) {
       await mayRead();
+      table = readTarget(services, queue, parameters);
     }
   }
   const tablet = table.readableTablet(parameters.partitionIndex);
-  const { layoutRevision } = table;
+  const { layoutRevision } = queue;
   const writer = new SliceWriter(parameters.format, table.schema, table.querySchema, { isSchemaful: true });
   let start: number | undefined;
   const onSlice = (slice: RowSlice): void => {
@@ -160,6 +173,20 @@ async function pullLocal(
       layoutRevision,
     }),
   };
+}
+
+/**
+ * The table that has the rows: a synchronous replica of a replicated table, and, if the caller wants
+ * consistency, also of the one that the table is a replica of.
+ * @throws YtError 1736 when no such replica has all rows
+ */
+function readTarget(
+  { tables }: QueueServices,
+  queue: DynamicTable,
+  { replicaConsistency }: PullLimits,
+): DynamicTable {
+  const replicated = replicaConsistency === "sync" ? tables.replication.logOfReplica(queue) : undefined;
+  return (replicated?.table ?? queue).readTarget();
 }
 
 /** Waits until there is a row at the offset or after, or for as long as the caller wants. True if it had to. */

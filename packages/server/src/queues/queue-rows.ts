@@ -25,7 +25,7 @@ export async function readRowInfos(
   const result = new Map<bigint, QueueRowInfo>();
   if (services.clusters.isLocal(queue.cluster)) {
     const table = services.tables.dynamicTable({ user: context.user }, queue.path, { permission: "read" });
-    for (const info of table.rowInfos(Number(partitionIndex), Number(start), Number(to))) {
+    for (const info of table.readTarget().rowInfos(Number(partitionIndex), Number(start), Number(to))) {
       result.set(BigInt(info.rowIndex), info);
     }
     return result;

@@ -54,7 +54,40 @@ export async function resolveReference(
       throw error;
     }
   }
+  if (isServedHere(services, cluster)) {
+    realPath = replicatedPathOf(services, context, realPath, mode);
+  }
   return { cluster: cluster ?? services.clusterName, path: realPath };
+}
+
+/**
+ * A replica stands for the replicated table that it belongs to. Replicas are on the cluster of that table.
+ * @throws YtError for a replica of a table that is not known
+ */
+function replicatedPathOf(
+  { tables }: QueueServices,
+  context: QueueContext,
+  path: string,
+  mode: "strict" | "lenient",
+): string {
+  let state: { readonly upstreamReplicaId?: string };
+  try {
+    ({ state } = tables.find({ user: context.user }, path).node);
+  } catch {
+    // Taken as it is, see above.
+    return path;
+  }
+  const log = tables.replication.logOfReplica(state);
+  if (log !== undefined || state.upstreamReplicaId === undefined) {
+    return log?.table.path ?? path;
+  }
+  if (mode === "lenient") {
+    return path;
+  }
+  throw new YtError(
+    `Cannot perform request for replica "${path}" with unknown [chaos_]replicated_table: its replica object is gone; set upstream_replica_id of the table to "0-0-0-0" with alter_table to use it as a queue or consumer of its own`,
+    { attributes: { path, upstream_replica_id: state.upstreamReplicaId } },
+  );
 }
 
 /** For the end of a message: nobody should have to look for the cluster in inner errors. */

@@ -3,8 +3,52 @@
  * over the Cypress node; nothing here knows of Cypress.
  */
 import type { EncodedRows, RowValue, TableSchema } from "@qyt/schema";
+import type { WriteBatch } from "../cell/index.ts";
+import type { Prepared } from "./chunks/prepared.ts";
 import type { OrderedTablet, TabletInfo } from "./ordered/index.ts";
-import type { SortedRows } from "./sorted/index.ts";
+import type { RowWrite, SortedRows } from "./sorted/index.ts";
+
+/** A replica that gets rows in the transaction that writes to its replicated table. */
+export interface SyncReplica {
+  readonly id: string;
+  readonly table: DynamicTable;
+  /** A change of a row of the replicated table as a change of the replica's row. Sorted tables only. */
+  readonly translate: (write: RowWrite) => RowWrite;
+}
+
+/** Rows of one tablet of a replicated table. */
+export interface LoggedAppend {
+  readonly tabletIndex: number;
+  readonly rows: EncodedRows;
+  /** `undefined`: all rows. */
+  readonly selection: Uint32Array | undefined;
+}
+
+/** What a replicated table has instead of rows: a log of changes, and replicas that get them. */
+export interface Replication {
+  /** @throws YtError 1714 when there are replicas, and none of them is synchronous */
+  requireSyncReplica(): void;
+  /** The enabled ones. @throws YtError 316, 500, 1718 when the table of one cannot be one */
+  syncReplicas(): readonly SyncReplica[];
+  /**
+   * Appends to the log, and writes down that the replicas have the rows; those of a queue go into the
+   * replicas' tablets too. Each prepared change goes to `prepared` as soon as it counts.
+   * @throws YtError 1702, 1732 when a replica lacks earlier rows
+   */
+  prepareAppend(
+    batch: WriteBatch,
+    prepared: Prepared[],
+    append: LoggedAppend,
+    commitTimestamp: bigint,
+    replicas: readonly SyncReplica[],
+  ): void;
+  /** Rows of the log of a sorted table. */
+  encodeChanges(writes: readonly RowWrite[]): EncodedRows;
+  /** Position of the tablet of a key. */
+  tabletIndexOf(key: Buffer): number;
+  /** A synchronous replica that has all rows. @throws YtError 1736 */
+  readTarget(): DynamicTable;
+}
 
 export interface DynamicTable {
   readonly id: string;
@@ -24,6 +68,15 @@ export interface DynamicTable {
   /** The key columns, as `lookup_rows` and `delete_rows` take them: without computed ones. */
   readonly keySchema: TableSchema;
   readonly tabletCount: number;
+  /** The replica that the table holds the rows of: only replication writes to it. */
+  readonly upstreamReplicaId: string | undefined;
+  /** Of a replicated table. */
+  readonly replication: Replication | undefined;
+  /**
+   * The table to read: this one, or a synchronous replica that has all rows of this replicated table.
+   * @throws YtError 1736 when there is none
+   */
+  readTarget(): DynamicTable;
   /** Another object whenever a tablet has come, gone or changed its state. */
   readonly layout: object;
   /** Row counts (0 in a sorted table) and timestamps of a mounted or frozen tablet. @throws YtError 1701, 1702 */

@@ -113,8 +113,10 @@ function cellsOf(cells: Iterable<Node>, bundle: string): string[] {
 /** There is one cell, which has all mounted tablets. */
 function assignedTablets(view: View): string[] {
   const ids: string[] = [];
-  for (const table of view.nodesOfType("table")) {
-    ids.push(...(view.typeOf(table).assignedTablets?.(table) ?? []));
+  for (const type of ["table", "replicated_table"]) {
+    for (const table of view.nodesOfType(type)) {
+      ids.push(...(view.typeOf(table).assignedTablets?.(table) ?? []));
+    }
   }
   return ids;
 }

@@ -60,6 +60,16 @@ function builtinTypes(options: RegistryOptions): NodeType[] {
   ];
 }
 
+/** Replication without a cluster that keeps the log. */
+const chaosTypes: ReadonlySet<string> = new Set([
+  "chaos_replicated_table",
+  "chaos_table_replica",
+  "replication_log_table",
+  "replication_card",
+  "chaos_cell",
+  "chaos_cell_bundle",
+]);
+
 export class TypeRegistry implements NodeTypes {
   readonly #types = new Map<string, NodeType>();
   readonly #attributes = new Map<string, ReadonlyMap<string, BuiltinAttribute>>();
@@ -85,6 +95,11 @@ export class TypeRegistry implements NodeTypes {
 
   get(name: string): NodeType {
     const type = this.#types.get(name);
+    if (type === undefined && chaosTypes.has(name)) {
+      throw new YtError(
+        `Chaos tables are not supported: objects of type "${name}" cannot be created; create a replicated_table with replicas on this cluster`,
+      );
+    }
     if (type === undefined) {
       throw new YtError(`Error parsing EObjectType value "${name}"`);
     }

@@ -7,6 +7,7 @@ import { lookupCommands } from "./lookup-rows.ts";
 import { miscCommands } from "./misc.ts";
 import { queueChunkCommands } from "./queue-chunks.ts";
 import { queueCommands } from "./queues.ts";
+import { replicaCommands } from "./replicas.ts";
 import { rowCommands } from "./rows.ts";
 import { selectCommands } from "./select-rows.ts";
 import { staticTableCommands } from "./static-tables.ts";
@@ -18,6 +19,7 @@ export const allCommands: readonly RegisteredCommand[] = [
   ...cypressCommands,
   ...tableCommands,
   ...rowCommands,
+  ...replicaCommands,
   ...lookupCommands,
   ...selectCommands,
   ...staticTableCommands,

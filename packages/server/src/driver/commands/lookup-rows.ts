@@ -39,10 +39,12 @@ const lookupRows = defineCommand({
     if (parameters.path.attributes.has("ranges")) {
       throw new YtError("Ranges cannot be specified");
     }
-    const table = context.services.tables.dynamicTable({ user: context.user }, parameters.path, {
+    const named = context.services.tables.dynamicTable({ user: context.user }, parameters.path, {
       permission: "read",
     });
-    requireSorted(table);
+    requireSorted(named);
+    // A replicated table has its rows in a replica; rights are those on the table that is named.
+    const table = named.readTarget();
     const withTimestamps = wantsTimestamps(parameters.versioned_read_options);
     if (withTimestamps && parameters.versioned) {
       throw new YtError('"versioned" and "versioned_read_options" cannot be specified together');
@@ -52,7 +54,7 @@ const lookupRows = defineCommand({
     const keys = await readRows(context, table.keySchema, { rowKind: "keys" });
     const timestamp = readTimestamp(context, parameters.timestamp);
     const positions = columnPositions(shown, parameters.column_names);
-    checkColumns(context, table, shown, positions);
+    checkColumns(context, named, shown, positions);
     table.requireSchema(schema);
     const request: Lookup = {
       context,

@@ -118,7 +118,9 @@ const deleteRows = defineCommand({
     const keys = await readRows(context, table.keySchema, { rowKind: "keys" });
     await change(context, parameters, (transaction) => {
       table.requireSchema(schema);
-      return transaction.deleteManyRows(table, keys);
+      return transaction.deleteManyRows(table, keys, {
+        requireSyncReplica: parameters.require_sync_replica,
+      });
     });
     return context.nothing();
   },

@@ -1,5 +1,5 @@
 /** Life cycle and shape of dynamic tables. Specified in: yt/yt/client/driver/table_commands.cpp. */
-import { mapOf, Uint64, YtError } from "@qyt/base";
+import { mapOf, Uint64 } from "@qyt/base";
 import type { TabletRange } from "../../tablets/index.ts";
 import { needs, right, when } from "../access.ts";
 import { type CommandContext, defineCommand, type RegisteredCommand, structured } from "../define.ts";
@@ -139,12 +139,10 @@ const alterTable = defineCommand({
     upstream_replica_id: optional(parameter.guid),
   },
   async execute(context, { path, schema, dynamic, upstream_replica_id }) {
-    if (upstream_replica_id !== undefined && upstream_replica_id !== "0-0-0-0") {
-      throw new YtError("Replicated tables are not supported: upstream_replica_id cannot be set");
-    }
     await context.services.tables.alter(cypressContext(context), path, {
       ...(schema === undefined ? {} : { schema }),
       ...(dynamic === undefined ? {} : { dynamic }),
+      ...(upstream_replica_id === undefined ? {} : { upstreamReplicaId: upstream_replica_id }),
     });
     return context.nothing();
   },
@@ -189,6 +187,7 @@ const getTabletInfos = defineCommand({
         delayed_lockless_row_count: 0n,
         barrier_timestamp: new Uint64(info.barrierTimestamp),
         last_write_timestamp: new Uint64(info.lastWriteTimestamp),
+        replica_infos: context.services.tables.replication.replicaInfos(table.id, index),
       });
     });
     return structured(mapOf({ tablets }));
@@ -207,8 +206,11 @@ const getTabletErrors = defineCommand({
   summary: "Background errors of tablets.",
   parameters: { path: parameter.path },
   async execute(context, { path }) {
-    context.services.tables.dynamicTable(tableContext(context), path, { permission: "read" });
-    return structured(mapOf({ tablet_errors: mapOf({}), replication_errors: mapOf({}) }));
+    const { tables } = context.services;
+    const table = tables.dynamicTable(tableContext(context), path, { permission: "read" });
+    return structured(
+      mapOf({ tablet_errors: mapOf({}), replication_errors: tables.replication.errorsOf(table.id) }),
+    );
   },
 });
 

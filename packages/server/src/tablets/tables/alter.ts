@@ -6,6 +6,7 @@ import { type YsonValue, YtError } from "@qyt/base";
 import { checkAlter, TableSchema, toDynamicSchema } from "@qyt/schema";
 import type { Draft, Node } from "../../cypress/index.ts";
 import { releaseList, staticStatistics } from "../static/table-rows.ts";
+import { parseReplicaId } from "./creation.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
 import { isOrderedDynamic, type TableState } from "./table-state.ts";
 import { createOrderedTablet, destroyOrderedTablet, tabletObjectType } from "./tablets.ts";
@@ -13,6 +14,8 @@ import { createOrderedTablet, destroyOrderedTablet, tabletObjectType } from "./t
 export interface AlterOptions {
   readonly schema?: YsonValue;
   readonly dynamic?: boolean;
+  /** `0-0-0-0` makes the table an ordinary one again. */
+  readonly upstreamReplicaId?: string;
 }
 
 export function alterTable(
@@ -28,6 +31,9 @@ export function alterTable(
       code: "InvalidTabletState",
       attributes: { path },
     });
+  }
+  if (state.isReplicated === true && options.dynamic === false) {
+    throw new YtError(`Replicated table ${path} cannot be made static`, { attributes: { path } });
   }
   if (options.dynamic !== undefined && draft.transactionId !== undefined) {
     throw new YtError('Operation cannot be performed in transaction: "dynamic" cannot be changed there');
@@ -56,12 +62,27 @@ export function alterTable(
       ? toDynamic(environment, draft, node, next)
       : toStatic(environment, draft, path, next);
   }
+  if (options.upstreamReplicaId !== undefined) {
+    next = withUpstreamReplica(path, next, options.upstreamReplicaId);
+  }
   // What was altered are attributes to clients too: `dynamic`, `schema`.
   draft.update(
     node.id,
     { state: next },
     { lock: { mode: "exclusive" }, revisions: ["attribute", "content"] },
   );
+}
+
+function withUpstreamReplica(path: string, state: TableState, given: string): TableState {
+  if (!state.dynamic || state.isReplicated === true) {
+    throw new YtError(
+      `"upstream_replica_id" of table ${path} cannot be set: only dynamic tables that are not replicated can be replicas`,
+      { attributes: { path } },
+    );
+  }
+  const upstreamReplicaId = parseReplicaId(given);
+  const { upstreamReplicaId: _, ...unbound } = state;
+  return upstreamReplicaId === undefined ? unbound : { ...unbound, upstreamReplicaId };
 }
 
 function toDynamic(
@@ -109,5 +130,6 @@ function toStatic(environment: TableEnvironment, draft: Draft, path: string, sta
   for (const { id } of state.tablets) {
     destroyOrderedTablet(environment, draft, id);
   }
-  return { ...state, dynamic: false, tablets: [], valueColumns: [], chunkListId: list.id };
+  const { upstreamReplicaId: _, ...unbound } = state;
+  return { ...unbound, dynamic: false, tablets: [], valueColumns: [], chunkListId: list.id };
 }

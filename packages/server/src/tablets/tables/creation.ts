@@ -2,16 +2,25 @@
 import { assert, bare, type YsonValue, YtError } from "@qyt/base";
 import { TableSchema, toDynamicSchema, validateStaticTableSchema } from "@qyt/schema";
 import { type CreateInput, checkBundle, type Draft } from "../../cypress/index.ts";
+import { noReplicaId } from "../replicated/replica-state.ts";
 import { ComputedColumns } from "./computed-columns.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { parseQueueSetting, queueSettings } from "./queue-attributes.ts";
 import { tableSettings } from "./settings.ts";
-import { type TableState, type TabletRecord, withSetting } from "./table-state.ts";
+import { hasOrderedTablets, type TableState, type TabletRecord, withSetting } from "./table-state.ts";
 import { readPivots, readPresets } from "./tablet-layout.ts";
 import { createOrderedTablet, tabletObjectType } from "./tablets.ts";
 
-/** State of a new table; takes its own attributes out of `input.attributes`. */
-export function createState(environment: TableEnvironment, draft: Draft, input: CreateInput): TableState {
+/**
+ * State of a new table; takes its own attributes out of `input.attributes`.
+ * @param isReplicated its tablets hold a log, and replicas have its rows
+ */
+export function createState(
+  environment: TableEnvironment,
+  draft: Draft,
+  input: CreateInput,
+  isReplicated = false,
+): TableState {
   const take = (name: string): YsonValue | undefined => {
     const value = input.attributes.get(name);
     input.attributes.delete(name);
@@ -35,6 +44,13 @@ export function createState(environment: TableEnvironment, draft: Draft, input: 
   const trimmedRowCounts = take("trimmed_row_counts");
   const cumulativeDataWeights = take("cumulative_data_weights");
   take("schema_mode");
+  const upstreamReplicaId = parseReplicaId(take("upstream_replica_id"));
+  if (isReplicated) {
+    requireReplicable(dynamic, settings, upstreamReplicaId);
+  }
+  if (upstreamReplicaId !== undefined && !dynamic) {
+    throw new YtError('"upstream_replica_id" can only be set for dynamic tables');
+  }
   const queueGiven = queueSettings.map((name) => [name, take(name)] as const);
   const withQueueSettings = (state: TableState): TableState =>
     queueGiven.reduce(
@@ -69,6 +85,8 @@ export function createState(environment: TableEnvironment, draft: Draft, input: 
     tablets: [],
     valueColumns: schema.columns.slice(schema.keyColumnCount).map(({ name }) => name),
     ...(isSorted ? { rowsId: input.id } : {}),
+    ...(isReplicated ? { isReplicated } : {}),
+    ...(upstreamReplicaId === undefined ? {} : { upstreamReplicaId }),
   });
   if (isSorted) {
     environment.addSortedRows(input.id);
@@ -79,20 +97,52 @@ export function createState(environment: TableEnvironment, draft: Draft, input: 
   });
   const tablets = pivots.map((pivotKey, index): TabletRecord => {
     const id = draft.newId(tabletObjectType);
-    if (!isSorted) {
+    if (hasOrderedTablets(base)) {
       createOrderedTablet(environment, draft, base, {
         tabletId: id,
         tableId: input.id,
         trimmedRowCount: presets.trimmedRowCounts?.[index] ?? 0,
         cumulativeDataWeight: presets.cumulativeDataWeights?.[index] ?? 0,
       });
-    } else {
+    }
+    if (isSorted) {
       draft.onDurable(() => environment.noteWritten(id, 0n));
     }
     return { id, state: "unmounted", pivotKey };
   });
   return { ...base, tablets };
 }
+
+/** Specified in: replicated_table_node_type_handler.cpp. */
+function requireReplicable(
+  dynamic: boolean,
+  settings: ReadonlyMap<string, YsonValue>,
+  upstreamReplicaId: string | undefined,
+): void {
+  if (!dynamic) {
+    throw new YtError('Table must be dynamic: create a replicated table with attribute "dynamic" = %true');
+  }
+  if (upstreamReplicaId !== undefined) {
+    throw new YtError("Replicated table cannot be a replica: upstream_replica_id cannot be set");
+  }
+  if ((settings.get("in_memory_mode") ?? "none") !== "none") {
+    throw new YtError("Replicated table cannot be in memory: its rows are in its replicas");
+  }
+}
+
+/** The id of a replica; `undefined` for the one that stands for none. @throws YtError when it is no id */
+export function parseReplicaId(value: YsonValue | undefined): string | undefined {
+  if (value === undefined) {
+    return undefined;
+  }
+  const plain = bare(value);
+  if (typeof plain !== "string" || !replicaIdPattern.test(plain)) {
+    throw new YtError(`Error parsing "upstream_replica_id": ${String(plain)} is no object id`);
+  }
+  return plain === noReplicaId ? undefined : plain;
+}
+
+const replicaIdPattern = /^[0-9a-f]{1,8}(-[0-9a-f]{1,8}){3}$/;
 
 function parseSetting(name: string, value: YsonValue): YsonValue {
   const setting = tableSettings.get(name);

@@ -12,14 +12,14 @@ import {
   toWriteSchema,
 } from "@qyt/schema";
 import type { Node, View } from "../../cypress/index.ts";
-import type { DynamicTable, RowInfo } from "../dynamic-table.ts";
+import type { DynamicTable, Replication, RowInfo } from "../dynamic-table.ts";
 import type { OrderedTablet, TabletInfo } from "../ordered/index.ts";
 import { earlierOf } from "../ordered/tablet-state.ts";
 import type { SortedRows } from "../sorted/index.ts";
 import { ComputedColumns } from "./computed-columns.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { atomicityOf, maxTabletDataWeight } from "./settings.ts";
-import { isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
+import { hasOrderedTablets, isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
 
 /** Of the columns that tell when values were written, in versioned reads. */
 export const timestampColumnPrefix = "$timestamp:";
@@ -143,6 +143,21 @@ export class DynamicTableHandle implements DynamicTable {
     return this.state.layoutRevision ?? 0n;
   }
 
+  get upstreamReplicaId(): string | undefined {
+    return this.state.upstreamReplicaId;
+  }
+
+  get replication(): Replication | undefined {
+    return this.state.isReplicated === true ? this.#environment.replicationOf(this) : undefined;
+  }
+
+  readTarget(): DynamicTableHandle {
+    const target = this.replication?.readTarget();
+    return target === undefined
+      ? this
+      : new DynamicTableHandle(this.#environment, this.#view, target.id, target.path);
+  }
+
   requireLayout(revision: bigint): void {
     if (this.sorted) {
       throw new YtError(`Table ${this.path} is not ordered: its tablets have no layout revision`, {
@@ -222,7 +237,7 @@ export class DynamicTableHandle implements DynamicTable {
   }
 
   tabletInfo(index: number): TabletInfo {
-    if (!this.sorted) {
+    if (hasOrderedTablets(this.state)) {
       return this.readableTablet(index).info();
     }
     const record = this.#record(this.state, index);

@@ -1,13 +1,17 @@
 /** What the table type needs of the engine below, shared by all tables of the cluster. */
-import { assert } from "@qyt/base";
+import { assert, YtError } from "@qyt/base";
 import { timestampFromMs } from "@qyt/schema";
 import type { Cell } from "../../cell/index.ts";
 import type { Draft, Node } from "../../cypress/index.ts";
 import type { ChunkManager } from "../chunks/chunk-manager.ts";
 import type { Prepared } from "../chunks/prepared.ts";
 import { StaticChunkList } from "../chunks/static-chunk-list.ts";
+import type { DynamicTable, Replication } from "../dynamic-table.ts";
 import type { BlockMerger, OrderedTablet } from "../ordered/index.ts";
 import { earlierOf } from "../ordered/tablet-state.ts";
+import { ReplicationProgress } from "../replicated/progress.ts";
+import { ReplicaIndex } from "../replicated/replica-state.ts";
+import { ReplicationErrors } from "../replicated/replication-errors.ts";
 import { SortedRows } from "../sorted/index.ts";
 import { DiskLedger } from "./disk-usage.ts";
 import { noQueueAgents, type QueueAgentAccess } from "./queue-agent-access.ts";
@@ -27,6 +31,12 @@ export class TableEnvironment {
   nodeAddress = "localhost";
   /** Whom the statuses of queues and consumers are asked of. */
   queueAgents: QueueAgentAccess = noQueueAgents;
+  /** Replicas of replicated tables, and how far each is. */
+  readonly replicas = new ReplicaIndex();
+  readonly progress: ReplicationProgress;
+  readonly replicationErrors = new ReplicationErrors();
+  /** The log of a replicated table; set when the tables are open. */
+  replicationOf: (table: DynamicTable) => Replication;
   /** Nothing that is not visible has this timestamp or a smaller one. */
   visibleTimestamp: () => bigint;
   /** Ordered tablets by id: open from creation to removal, whatever their mount state. */
@@ -52,6 +62,10 @@ export class TableEnvironment {
     this.merger = merger;
     this.disk = new DiskLedger(cell, ({ tablets }) => this.#lastWriteInto(tablets));
     this.visibleTimestamp = () => cell.lastTimestamp;
+    this.progress = ReplicationProgress.open(cell);
+    this.replicationOf = () => {
+      throw new YtError("The tables are not open yet", { code: "Unavailable" });
+    };
     const recent = timestampFromMs(Math.max(0, cell.clock.now() - recentVersionsMs));
     this.#retainedAtStart = earlierOf(recent, cell.lastTimestamp);
     this.#writtenBeforeStart = cell.lastTimestamp;

@@ -8,8 +8,14 @@
 import { YtError } from "@qyt/base";
 import type { Draft, Node } from "../../cypress/index.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
-import { rowFormatOf } from "./row-format.ts";
-import { isOrderedDynamic, type TableState, type TabletRecord, type TabletStateName } from "./table-state.ts";
+import { tabletFormatOf } from "./row-format.ts";
+import {
+  hasOrderedTablets,
+  isOrderedDynamic,
+  type TableState,
+  type TabletRecord,
+  type TabletStateName,
+} from "./table-state.ts";
 
 export type LifecycleCommand =
   | "mount"
@@ -73,12 +79,12 @@ export function changeTabletStates(
     if (before.state === "mounted" && after.state !== "mounted") {
       flushOrDrop(environment, draft, state, before, command);
     }
-    if (before.state === "unmounted" && isOrderedDynamic(state)) {
+    if (before.state === "unmounted" && hasOrderedTablets(state)) {
       // The schema may have been altered since the tablet was last written.
-      const format = rowFormatOf(state.schema);
+      const format = tabletFormatOf(state);
       draft.onDurable(() => environment.orderedTablet(before.id).setFormat(format));
     }
-    if (after?.state === "unmounted" && isOrderedDynamic(state)) {
+    if (after?.state === "unmounted" && hasOrderedTablets(state)) {
       // Nobody reads here any more; a pull that waits is told so.
       const ordered = environment.orderedTablet(after.id);
       draft.onDurable(() => ordered.wakeWaiters());
@@ -133,13 +139,14 @@ function flushOrDrop(
   command: LifecycleCommand,
 ): void {
   environment.stopWrites(draft, tablet.id);
-  if (!isOrderedDynamic(state)) {
+  if (!hasOrderedTablets(state)) {
     return;
   }
   const ordered = environment.orderedTablet(tablet.id);
   attach(
     draft,
-    command === "force_unmount"
+    // Replicas may have the unflushed rows of a log already: it keeps them.
+    command === "force_unmount" && state.isReplicated !== true
       ? ordered.prepareDropUnflushed(draft.batch)
       : ordered.prepareFlush(draft.batch),
   );

@@ -3,8 +3,8 @@ import type { Node } from "../../cypress/index.ts";
 import { commitPrepared } from "../chunks/commit-prepared.ts";
 import type { OrderedTablet } from "../ordered/index.ts";
 import type { TableEnvironment } from "./environment.ts";
-import { flushSettings, ttlSettings } from "./settings.ts";
-import { isOrderedDynamic, type TableState } from "./table-state.ts";
+import { flushSettings, logTtlSettings, ttlSettings } from "./settings.ts";
+import { hasOrderedTablets, type TableState } from "./table-state.ts";
 
 /**
  * Flushes and trims the table's mounted tablets where their settings ask for it.
@@ -25,12 +25,33 @@ export async function maintainTablets(
       if (tablet.needFlush(flushSettings(node.attributes, node.state), nowMs)) {
         prepared.push(tablet.prepareFlush(batch));
       }
-      const trimTo = tablet.planTtlTrim(ttlSettings(node.attributes, node.state), nowMs);
+      const trimTo = planTrim(environment, node, tablet, nowMs);
       if (trimTo > tablet.pending.trimmedRowCount) {
         prepared.push(tablet.prepareTrim(batch, trimTo));
       }
     });
   }
+}
+
+/** Rows of a log go by age too, but none that a replica lacks. */
+function planTrim(
+  environment: TableEnvironment,
+  node: Node<TableState>,
+  tablet: OrderedTablet,
+  nowMs: number,
+): number {
+  if (node.state.isReplicated !== true) {
+    return tablet.planTtlTrim(ttlSettings(node.attributes, node.state), nowMs);
+  }
+  const index = node.state.tablets.findIndex(({ id }) => id === tablet.tabletId);
+  const replicated = environment.replicas
+    .of(node.id)
+    .map(
+      ({ id, state }) =>
+        environment.progress.visible(id, tablet.tabletId)?.rowIndex ?? state.startRowIndexes?.[index] ?? 0,
+    );
+  const byAge = tablet.planTtlTrim(logTtlSettings(node.attributes, node.state), nowMs);
+  return Math.min(byAge, ...replicated);
 }
 
 function mountedTablet(
@@ -39,7 +60,7 @@ function mountedTablet(
   tabletId: string,
 ): OrderedTablet | undefined {
   const record = state.tablets.find(({ id }) => id === tabletId);
-  return isOrderedDynamic(state) && record?.state === "mounted" && !environment.isLeaving(tabletId)
+  return hasOrderedTablets(state) && record?.state === "mounted" && !environment.isLeaving(tabletId)
     ? environment.orderedTablets.get(tabletId)
     : undefined;
 }

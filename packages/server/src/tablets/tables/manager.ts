@@ -18,6 +18,9 @@ import { commitPrepared } from "../chunks/commit-prepared.ts";
 import type { DynamicTable } from "../dynamic-table.ts";
 import { createFileType } from "../files/file-type.ts";
 import { BlockMerger, OrderedTablet } from "../ordered/index.ts";
+import { replicaTypeName, replicatedTableTypeName } from "../replicated/replica-state.ts";
+import { createReplicaType } from "../replicated/replica-type.ts";
+import { TableReplication } from "../replicated/table-replication.ts";
 import type { ScannedRows } from "../sorted/index.ts";
 import type { TabletTransactions } from "../transactions/index.ts";
 import { type AlterOptions, alterTable } from "./alter.ts";
@@ -29,10 +32,10 @@ import { maintainTablets } from "./maintenance.ts";
 import { noQueueAgents, type QueueAgentAccess } from "./queue-agent-access.ts";
 import { QueueObjects } from "./queue-objects.ts";
 import { choosePivots, type ReshardOptions, reshardTable } from "./reshard.ts";
-import { rowFormatOf } from "./row-format.ts";
+import { tabletFormatOf } from "./row-format.ts";
 import { bundleOf } from "./settings.ts";
-import { isOrderedDynamic, isSortedDynamic, type TableState } from "./table-state.ts";
-import { createTableType } from "./table-type.ts";
+import { hasOrderedTablets, isSortedDynamic, isTableType, type TableState } from "./table-state.ts";
+import { createReplicatedTableType, createTableType } from "./table-type.ts";
 
 export interface TableContext {
   readonly user: string;
@@ -80,6 +83,7 @@ export class TableManager {
   ]);
   #cypress: Cypress | undefined;
   #transactions: TabletTransactions | undefined;
+  #replication: TableReplication | undefined;
   #timer: Timer | undefined;
   #running: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -88,6 +92,8 @@ export class TableManager {
     this.environment = environment;
     this.nodeTypes = [
       createTableType(environment) as NodeType,
+      createReplicatedTableType(environment) as NodeType,
+      createReplicaType(environment) as NodeType,
       createFileType(environment) as NodeType,
       createChunkType() as NodeType,
     ];
@@ -117,23 +123,28 @@ export class TableManager {
       break;
     }
     for (const node of this.#allTables(cypress)) {
-      if (isOrderedDynamic(node.state)) {
+      if (hasOrderedTablets(node.state)) {
         for (const tablet of node.state.tablets) {
           await this.#openTablet(node, tablet.id);
         }
       }
     }
-    this.queueObjects.update(
-      [...view.nodesOfType("table")].map((node) => [node.id, node]),
+    this.nodesChanged(
+      ["table", replicatedTableTypeName, replicaTypeName].flatMap((type) =>
+        [...view.nodesOfType(type)].map((node) => [node.id, node] as const),
+      ),
       view,
     );
+    this.#replication = new TableReplication(this.environment, cypress, transactions);
     this.#schedule();
+    this.#replication.start();
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
     await this.#running;
+    await this.#replication?.close();
     await this.environment.merger.stop();
     for (const tablet of this.environment.orderedTablets.values()) {
       tablet.close();
@@ -143,6 +154,21 @@ export class TableManager {
   /** Objects that are not in the tree: chunks by their ids. */
   findObject(id: string): Node | undefined {
     return findChunkObject(this.environment.chunks, id);
+  }
+
+  /** Takes over committed changes of the tree; `undefined` for a node that is gone. */
+  nodesChanged(changes: Iterable<readonly [id: string, node: Node | undefined]>, view: View): void {
+    const all = [...changes];
+    this.queueObjects.update(all, view);
+    this.environment.replicas.update(all);
+  }
+
+  /** Replicated tables and their replicas. */
+  get replication(): TableReplication {
+    if (this.#replication === undefined) {
+      throw new YtError("The tables are not open yet", { code: "Unavailable" });
+    }
+    return this.#replication;
   }
 
   get cypress(): Cypress {
@@ -156,7 +182,7 @@ export class TableManager {
   find(context: TableContext, path: RichPath | string): Table {
     const view = this.cypress.view(context.transactionId);
     const node = view.resolveNode(typeof path === "string" ? parseRichPath(path).path : path.path);
-    if (node.type !== "table") {
+    if (!isTableType(node.type)) {
       throw new YtError(`Path ${view.pathOf(node)} does not point to a table: it is of type "${node.type}"`, {
         code: "InvalidObjectType",
         attributes: { path: view.pathOf(node), type: node.type },
@@ -274,6 +300,11 @@ export class TableManager {
     trimmedRowCount: bigint,
   ): Promise<void> {
     const table = this.dynamicHandle(context, path, { permission: "write" });
+    if (table.state.isReplicated === true) {
+      throw new YtError("Trim is not supported for this table type: trim the tables of its replicas", {
+        attributes: { path: table.path },
+      });
+    }
     if (table.sorted) {
       throw new YtError(`Table ${table.path} is not ordered`, { attributes: { path: table.path } });
     }
@@ -303,8 +334,10 @@ export class TableManager {
   }
 
   *#allTables(cypress: Cypress): Iterable<Node<TableState>> {
-    for (const node of cypress.allNodesOfType("table")) {
-      yield node as Node<TableState>;
+    for (const type of ["table", replicatedTableTypeName]) {
+      for (const node of cypress.allNodesOfType(type)) {
+        yield node as Node<TableState>;
+      }
     }
   }
 
@@ -312,7 +345,7 @@ export class TableManager {
     const tablet = await OrderedTablet.open(this.environment.cell, this.environment.chunks, {
       tabletId,
       tableId: node.id,
-      format: rowFormatOf(node.state.schema),
+      format: tabletFormatOf(node.state),
       merger: this.environment.merger,
       visibleTimestamp: () => this.environment.visibleTimestamp(),
     });
@@ -336,10 +369,9 @@ export class TableManager {
   /** One round of flushes, retention and compaction over all tables. A failing table does not stop the rest. */
   async #maintain(): Promise<void> {
     const nowMs = this.environment.cell.clock.now();
-    for (const node of this.cypress.view().nodesOfType("table")) {
-      const table = node as Node<TableState>;
+    for (const table of this.#allTables(this.cypress)) {
       try {
-        if (isOrderedDynamic(table.state)) {
+        if (hasOrderedTablets(table.state)) {
           const present = (): Node<TableState> | undefined =>
             this.cypress.view().node(table.id) as Node<TableState> | undefined;
           await maintainTablets(this.environment, present, nowMs);
@@ -351,6 +383,7 @@ export class TableManager {
       }
     }
     try {
+      await this.#replication?.maintain();
       await this.environment.disk.update(() => this.cypress.view());
     } catch (thrown) {
       const error = toYtError(thrown).wrap("The disk usage of accounts cannot be summed up");

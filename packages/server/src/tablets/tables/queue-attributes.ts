@@ -18,6 +18,7 @@ import type { QueueAgentQuestion } from "./queue-agent-access.ts";
 import {
   isOrderedDynamic,
   isSortedDynamic,
+  isTableType,
   type TableState,
   withoutSetting,
   withSetting,
@@ -170,5 +171,5 @@ export function copiedSettings(settings: YsonMap): YsonMap {
 }
 
 export function asTable(node: Node): Node<TableState> | undefined {
-  return node.type === "table" ? (node as Node<TableState>) : undefined;
+  return isTableType(node.type) ? (node as Node<TableState>) : undefined;
 }

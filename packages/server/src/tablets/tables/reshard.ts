@@ -12,9 +12,9 @@ import { laterOf } from "../ordered/tablet-state.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
 import { resolveRange, type TabletRange, withNewLayout } from "./lifecycle.ts";
 import { choosePivotsByRows, chooseUniformPivots } from "./pivot-choice.ts";
-import { isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
+import { hasOrderedTablets, isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
 import { checkTabletCount, parsePivotKeys, parsePreset } from "./tablet-layout.ts";
-import { createOrderedTablet, tabletObjectType } from "./tablets.ts";
+import { createOrderedTablet, destroyOrderedTablet, tabletObjectType } from "./tablets.ts";
 
 export interface ReshardOptions extends TabletRange {
   readonly tabletCount?: number;
@@ -75,14 +75,28 @@ export function reshardTable(
   }
   const { first, last } = resolveRange(state, options);
   requireUnmounted(state, first, last);
+  if (state.isReplicated === true) {
+    requireEmptyLog(environment, draft.pathOf(node), state);
+  }
   const replacement = isSortedDynamic(state)
-    ? reshardSorted(environment, draft, state, first, last, options, chosen)
+    ? reshardSorted(environment, draft, node, first, last, options, chosen)
     : reshardOrdered(environment, draft, node, first, last, options);
   const tablets = [...state.tablets.slice(0, first), ...replacement, ...state.tablets.slice(last + 1)];
   checkTabletCount(tablets.length);
   draft.checkAccountRoom(node.account, { tabletCount: tablets.length - state.tablets.length });
   const next = { ...state, tablets };
   draft.update(node.id, { state: isSortedDynamic(state) ? next : withNewLayout(draft, next) });
+}
+
+/** The rows of a log belong to its tablets: replicas know how far they are in each. @throws YtError */
+function requireEmptyLog(environment: TableEnvironment, path: string, state: TableState): void {
+  const written = state.tablets.find(({ id }) => environment.orderedTablet(id).pending.totalRowCount > 0);
+  if (written !== undefined) {
+    throw new YtError(
+      `Cannot reshard replicated table ${path} since it has been written to: its tablets keep what replicas have`,
+      { attributes: { path, tablet_id: written.id } },
+    );
+  }
 }
 
 /** @throws YtError 1706 when one of the tablets is mounted or frozen */
@@ -158,12 +172,13 @@ function preset(name: string, value: YsonValue | undefined, count: number): numb
 function reshardSorted(
   environment: TableEnvironment,
   draft: Draft,
-  state: TableState,
+  node: Node<TableState>,
   first: number,
   last: number,
   options: ReshardOptions,
   chosen: ChosenPivots | undefined,
 ): readonly TabletRecord[] {
+  const { state } = node;
   for (const name of ["trimmedRowCounts", "cumulativeDataWeights"] as const) {
     if (options[name] !== undefined && options[name] !== null) {
       throw new YtError("Row counts and weights can only be preset for ordered tables");
@@ -199,6 +214,14 @@ function reshardSorted(
   const fresh = pivots.map(
     (pivotKey): TabletRecord => ({ id: draft.newId(tabletObjectType), state: "unmounted", pivotKey }),
   );
+  if (hasOrderedTablets(state)) {
+    for (const { id } of fresh) {
+      createOrderedTablet(environment, draft, state, { tabletId: id, tableId: node.id });
+    }
+    for (const { id } of state.tablets.slice(first, last + 1)) {
+      destroyOrderedTablet(environment, draft, id);
+    }
+  }
   draft.onDurable(() => moveWriteTimes(environment, state.tablets.slice(first, last + 1), fresh));
   return fresh;
 }

@@ -233,6 +233,20 @@ export function ttlSettings(attributes: YsonMap, state: TableState): TtlSettings
   };
 }
 
+const defaultLogTtlMs = 300_000;
+
+/** How long rows stay in the log of a replicated table although all replicas have them. */
+export function logTtlSettings(attributes: YsonMap, state: TableState): TtlSettings {
+  const ttlMs = durationMs(mountSetting(attributes, state, "min_replication_log_ttl"), defaultLogTtlMs);
+  return {
+    minDataVersions: 0,
+    maxDataVersions: 1,
+    minDataTtlMs: ttlMs,
+    maxDataTtlMs: ttlMs,
+    rowCountToKeep: 0,
+  };
+}
+
 /** The data weight beyond which an ordered tablet takes no more rows, in bytes. */
 export function maxTabletDataWeight(attributes: YsonMap, state: TableState): number | undefined {
   const value = mountSetting(attributes, state, "max_ordered_tablet_data_weight");

@@ -16,11 +16,13 @@ import {
   revisionOf,
 } from "../../cypress/index.ts";
 import type { TabletStatistics } from "../ordered/index.ts";
+import { noReplicaId } from "../replicated/replica-state.ts";
 import { staticChunks, staticStatistics } from "../static/table-rows.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { queueAttributes } from "./queue-attributes.ts";
 import { type Setting, settingOf, tableSettings } from "./settings.ts";
 import {
+  hasOrderedTablets,
   isOrderedDynamic,
   isSortedDynamic,
   type TableState,
@@ -125,7 +127,7 @@ export function tableAttributes(environment: TableEnvironment): ReadonlyMap<stri
   );
   add(
     "upstream_replica_id",
-    whenDynamic(() => "0-0-0-0"),
+    whenDynamic((state) => state.upstreamReplicaId ?? noReplicaId),
   );
   add(
     "effective_mount_config",
@@ -221,7 +223,7 @@ function totals(environment: TableEnvironment, state: TableState): Totals {
       chunkByteSize: list.byteSize,
     };
   }
-  if (!isOrderedDynamic(state)) {
+  if (!hasOrderedTablets(state)) {
     return nothing;
   }
   let sum = nothing;
@@ -243,7 +245,7 @@ function chunkIds(environment: TableEnvironment, state: TableState): string[] {
   if (!state.dynamic) {
     return staticChunks(environment, state).map(({ chunk }) => chunk.id);
   }
-  return isOrderedDynamic(state)
+  return hasOrderedTablets(state)
     ? state.tablets.flatMap(({ id }) =>
         (environment.orderedTablets.get(id)?.visible.sealed ?? []).map(({ chunk }) => chunk.id),
       )
@@ -279,7 +281,7 @@ function describeTablet(
   tablet: TabletRecord,
   index: number,
 ): YsonMap {
-  const ordered = isOrderedDynamic(state) ? environment.orderedTablets.get(tablet.id) : undefined;
+  const ordered = hasOrderedTablets(state) ? environment.orderedTablets.get(tablet.id) : undefined;
   const statistics = ordered?.statistics();
   const isAssigned = tablet.state !== "unmounted";
   return mapOf({

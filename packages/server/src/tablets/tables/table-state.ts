@@ -5,6 +5,7 @@
  */
 import { assert, bare, isList, isMap, mapOf, type YsonMap, type YsonValue } from "@qyt/base";
 import { TableSchema } from "@qyt/schema";
+import { replicatedTableTypeName } from "../replicated/replica-state.ts";
 
 /** States of a tablet. Transitions are immediate here, so the transient ones are never stored. */
 export type TabletStateName = "mounted" | "unmounted" | "frozen";
@@ -37,6 +38,15 @@ export interface TableState {
   readonly rowsId?: string;
   /** All value columns the table ever had; stored cells name them by position. */
   readonly valueColumns: readonly string[];
+  /** A replicated table: its tablets hold a log of changes. */
+  readonly isReplicated?: true;
+  /** The replica whose rows the table holds. */
+  readonly upstreamReplicaId?: string;
+}
+
+/** Nodes of these types are tables. */
+export function isTableType(type: string): boolean {
+  return type === "table" || type === replicatedTableTypeName;
 }
 
 export function isSortedDynamic(state: TableState): boolean {
@@ -45,6 +55,11 @@ export function isSortedDynamic(state: TableState): boolean {
 
 export function isOrderedDynamic(state: TableState): boolean {
   return state.dynamic && state.schema.keyColumnCount === 0;
+}
+
+/** Whether rows are kept in ordered tablets: those of a queue, or the log of any replicated table. */
+export function hasOrderedTablets(state: TableState): boolean {
+  return isOrderedDynamic(state) || (state.dynamic && state.isReplicated === true);
 }
 
 /** A setting, or its default. */
@@ -74,6 +89,8 @@ export function encodeTableState(state: TableState): YsonValue {
     rows_id: state.rowsId,
     layout_revision: state.layoutRevision,
     value_columns: state.valueColumns,
+    is_replicated: state.isReplicated,
+    upstream_replica_id: state.upstreamReplicaId,
     tablets: state.tablets.map((tablet) =>
       mapOf({
         id: tablet.id,
@@ -93,6 +110,7 @@ export function decodeTableState(value: YsonValue): TableState {
   const rowsHolder = map.get("rows_holder");
   const rowsId = map.get("rows_id");
   const layoutRevision = map.get("layout_revision");
+  const upstreamReplicaId = map.get("upstream_replica_id");
   return {
     schema: TableSchema.fromYson(map.get("schema") ?? []),
     schemaMode: map.get("schema_mode") === "strong" ? "strong" : "weak",
@@ -105,6 +123,8 @@ export function decodeTableState(value: YsonValue): TableState {
     ...(rowsHolder === undefined ? {} : { rowsHolder: asString(rowsHolder) }),
     ...(rowsId === undefined ? {} : { rowsId: asString(rowsId) }),
     ...(typeof layoutRevision === "bigint" ? { layoutRevision } : {}),
+    ...(map.get("is_replicated") === true ? { isReplicated: true } : {}),
+    ...(upstreamReplicaId === undefined ? {} : { upstreamReplicaId: asString(upstreamReplicaId) }),
   };
 }
 

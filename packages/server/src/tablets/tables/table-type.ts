@@ -2,8 +2,11 @@
  * The node type `table`: what creating, copying, removing and committing a table does to its rows.
  * Specified in: yt/yt/server/master/table_server, tablet_server/tablet_manager.cpp.
  */
+import { YtError } from "@qyt/base";
 import { prefixRange } from "../../cell/index.ts";
 import type { Draft, Node, NodeType } from "../../cypress/index.ts";
+import { replicatedTableAttributes } from "../replicated/replica-attributes.ts";
+import { replicatedTableObjectType, replicatedTableTypeName } from "../replicated/replica-state.ts";
 import { rowsPrefix } from "../sorted/index.ts";
 import { abortRows, commitRows, holdRows, releaseRows, staticStatistics } from "../static/table-rows.ts";
 import { copyState } from "./copying.ts";
@@ -13,7 +16,7 @@ import { tableAttributes } from "./table-attributes.ts";
 import {
   decodeTableState,
   encodeTableState,
-  isOrderedDynamic,
+  hasOrderedTablets,
   isSortedDynamic,
   type TableState,
 } from "./table-state.ts";
@@ -45,10 +48,41 @@ export function createTableType(environment: TableEnvironment): NodeType<TableSt
   };
 }
 
+/**
+ * A replicated table: the same node, whose tablets hold a log instead of rows.
+ * Specified in: yt/yt/server/master/table_server/replicated_table_node_type_handler.cpp.
+ */
+export function createReplicatedTableType(environment: TableEnvironment): NodeType<TableState> {
+  const type = createTableType(environment);
+  return {
+    ...type,
+    name: replicatedTableTypeName,
+    objectType: replicatedTableObjectType,
+    attributes: new Map([...type.attributes, ...replicatedTableAttributes(environment)]),
+    create: (draft, input) => createState(environment, draft, input, true),
+    onRemove(draft, node) {
+      dropRows(environment, draft, node);
+      if (draft.transactionId === undefined) {
+        for (const { id } of environment.replicas.of(node.id)) {
+          if (draft.node(id) !== undefined) {
+            draft.removeNode(id);
+          }
+        }
+      }
+    },
+    copy(draft, source) {
+      throw new YtError(
+        `Replicated table ${draft.pathOf(source)} cannot be copied or moved: create another one with replicas of its own`,
+        { attributes: { path: draft.pathOf(source) } },
+      );
+    },
+  };
+}
+
 function dropRows(environment: TableEnvironment, draft: Draft, node: Node<TableState>): void {
   const { state } = node;
   releaseRows(environment, draft, state);
-  if (isOrderedDynamic(state)) {
+  if (hasOrderedTablets(state)) {
     for (const { id } of state.tablets) {
       destroyOrderedTablet(environment, draft, id);
     }
@@ -81,7 +115,7 @@ function usageOf(
   }
   let diskSpaceBytes = state.rowsId === undefined ? 0 : environment.disk.sortedBytes(state.rowsId);
   let chunkCount = 0;
-  if (isOrderedDynamic(state)) {
+  if (hasOrderedTablets(state)) {
     for (const { id } of state.tablets) {
       const statistics = environment.orderedTablets.get(id)?.statistics();
       diskSpaceBytes += (statistics?.chunkByteSize ?? 0) + (statistics?.dynamicByteSize ?? 0);

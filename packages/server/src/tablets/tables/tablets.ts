@@ -2,7 +2,7 @@
 import type { Draft } from "../../cypress/index.ts";
 import { OrderedTablet } from "../ordered/index.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
-import { rowFormatOf } from "./row-format.ts";
+import { tabletFormatOf } from "./row-format.ts";
 import type { TableState } from "./table-state.ts";
 
 export const tabletObjectType = 702;
@@ -22,7 +22,7 @@ export function createOrderedTablet(
 ): void {
   const { tablet, ...prepared } = OrderedTablet.create(environment.cell, environment.chunks, draft.batch, {
     ...options,
-    format: rowFormatOf(state.schema),
+    format: tabletFormatOf(state),
     merger: environment.merger,
     visibleTimestamp: () => environment.visibleTimestamp(),
   });

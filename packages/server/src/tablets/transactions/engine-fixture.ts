@@ -41,7 +41,11 @@ export class EngineFixture {
     const store = new ForgetfulStore(durable);
     const cell = await Cell.open({ store, clock, random: seededRandom(1), cellTag: 1 });
     const tables = await TableManager.open(cell);
-    const cypress = await Cypress.open(cell, { clusterName: "test", nodeTypes: tables.nodeTypes });
+    const cypress = await Cypress.open(cell, {
+      clusterName: "test",
+      nodeTypes: tables.nodeTypes,
+      onNodesChanged: (changes, view) => tables.nodesChanged(changes, view),
+    });
     const transactions = new TabletTransactions(cell);
     await tables.start(cypress, transactions, { nodeAddress: "localhost:1" });
     return new EngineFixture({ durable, store, clock, cell, cypress, tables, transactions });

@@ -88,6 +88,17 @@ export class OrderedBuffer {
     if (this.#layoutRevision !== undefined) {
       this.table.requireLayout(this.#layoutRevision);
     }
+    const { replication } = this.table;
+    if (replication !== undefined) {
+      const replicas = replication.syncReplicas();
+      for (const { table } of replicas) {
+        table.requireRoom();
+      }
+      for (const append of this.#appends) {
+        replication.prepareAppend(batch, prepared, append, commitTimestamp, replicas);
+      }
+      return;
+    }
     for (const { tabletIndex, rows, selection } of this.#appends) {
       prepared.push(
         this.table.writableTablet(tabletIndex).prepareAppend(batch, rows, selection, commitTimestamp),

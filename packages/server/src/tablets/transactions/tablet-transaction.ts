@@ -13,8 +13,11 @@ import type { DynamicTable } from "../dynamic-table.ts";
 import type { LockMode, RowWrite, WriteSession } from "../sorted/index.ts";
 import { type ByteBudget, rowOverheadBytes } from "./byte-budget.ts";
 import type { CommitGate } from "./commit-gate.ts";
+import { type Changes, insertions, rowsPerTurn, slices } from "./insertions.ts";
+import { LoggedRows, type ReplicatedPart, type StoredRows } from "./logged-rows.ts";
 import { OrderedBuffer } from "./ordered-buffer.ts";
 import { RowBuffer, type RowChange, RowChanges } from "./row-buffer.ts";
+import { inSchemaOf, requireNoReplica, requireSorted } from "./row-checks.ts";
 
 export type TransactionState = "active" | "committing" | "committed" | "aborted";
 
@@ -24,7 +27,7 @@ export interface InsertOptions {
   /** Values of aggregate columns are folded into what is stored. */
   readonly aggregate?: boolean;
   readonly lockType?: "exclusive" | "shared_write";
-  /** For replicated tables, which are not served yet. */
+  /** Whether a replicated table has to have a synchronous replica that gets the rows. Default: true. */
   readonly requireSyncReplica?: boolean;
   /** Of an ordered table: the rows were routed by this layout, and go nowhere when it is another one at commit. */
   readonly layoutRevision?: bigint | undefined;
@@ -60,6 +63,9 @@ export class TabletTransaction {
   readonly #options: TransactionOptions;
   readonly #rowBuffers = new Map<string, RowBuffer>();
   readonly #orderedBuffers = new Map<string, OrderedBuffer>();
+  /** Replicated tables that have to have a synchronous replica, by id. */
+  readonly #needSyncReplica = new Map<string, DynamicTable>();
+  readonly #replicatedParts: ReplicatedPart[] = [];
   #state: TransactionState = "active";
   #modifiedRowCount = 0;
   #heldBytes = 0;
@@ -85,7 +91,7 @@ export class TabletTransaction {
    */
   insertRows(table: DynamicTable, rows: EncodedRows, options: InsertOptions = {}): void {
     table.requireRoom();
-    this.#modify(table, rows.rowCount, rows.bytes.length);
+    this.#modify(table, rows.rowCount, rows.bytes.length, options.requireSyncReplica);
     if (table.sorted) {
       this.#applyAtOnce(table, insertions(table, rows, options));
     } else {
@@ -96,7 +102,7 @@ export class TabletTransaction {
   /** The same with turns for others, for as many rows as a request may have. A commit waits for it. */
   async insertManyRows(table: DynamicTable, rows: EncodedRows, options: InsertOptions = {}): Promise<void> {
     table.requireRoom();
-    this.#modify(table, rows.rowCount, rows.bytes.length);
+    this.#modify(table, rows.rowCount, rows.bytes.length, options.requireSyncReplica);
     if (table.sorted) {
       await this.#applyInTurns(table, insertions(table, rows, options));
     } else {
@@ -117,9 +123,13 @@ export class TabletTransaction {
   }
 
   /** Buffers removals by key. @throws YtError 1716 for an ordered table */
-  async deleteManyRows(table: DynamicTable, keys: EncodedRows): Promise<void> {
+  async deleteManyRows(
+    table: DynamicTable,
+    keys: EncodedRows,
+    options: Pick<InsertOptions, "requireSyncReplica"> = {},
+  ): Promise<void> {
     requireSorted(table, "deletes");
-    this.#modify(table, keys.rowCount, keys.bytes.length);
+    this.#modify(table, keys.rowCount, keys.bytes.length, options.requireSyncReplica);
     const changes = new RowChanges(table);
     await this.#applyInTurns(table, {
       count: keys.rowCount,
@@ -154,11 +164,19 @@ export class TabletTransaction {
   lookup(table: DynamicTable, keys: readonly (readonly RowValue[])[]): (RowValue[] | undefined)[] {
     this.#requireActive("read rows");
     assert(!this.#options.isBlind, "a blind transaction does not read");
+    const target = table.readTarget();
     return keys.map((values) => {
-      const key = table.rows.encodeKey(values);
-      table.requireReadableKey(key);
-      return table.rows.lookup(key, this.startTimestamp);
+      const key = target.rows.encodeKey(values);
+      target.requireReadableKey(key);
+      const row = target.rows.lookup(key, this.startTimestamp);
+      return row === undefined || target.id === table.id ? row : inSchemaOf(table, target, row);
     });
+  }
+
+  /** Rows that replication brings to a replica. */
+  addReplicated(part: ReplicatedPart): void {
+    this.#requireActive("modify rows");
+    this.#replicatedParts.push(part);
   }
 
   /**
@@ -176,7 +194,11 @@ export class TabletTransaction {
       this.#requireActive("commit");
     }
     this.#state = "committing";
-    if (this.#rowBuffers.size === 0 && this.#orderedBuffers.size === 0) {
+    if (
+      this.#rowBuffers.size === 0 &&
+      this.#orderedBuffers.size === 0 &&
+      this.#replicatedParts.length === 0
+    ) {
       this.#end("committed");
       return cell.generateTimestamp();
     }
@@ -225,10 +247,13 @@ export class TabletTransaction {
 
   /** Pauses after every `rowsPerTurn` rows. */
   *#prepare({ timestamp, batch, prepared }: Commit): Generator<void, void, void> {
+    for (const table of this.#needSyncReplica.values()) {
+      table.replication?.requireSyncReplica();
+    }
+    const logged: LoggedRows[] = [];
     const sessions: { readonly session: WriteSession; readonly writes: readonly RowWrite[] }[] = [];
     const checked = new Map<DynamicTable, { readonly layout: unknown; readonly tabletIds: Set<string> }>();
-    for (const buffer of this.#rowBuffers.values()) {
-      const { table } = buffer;
+    for (const { table, writes: all } of this.#storedRows(logged)) {
       const tabletIds = new Set<string>();
       const written = new Set<string>();
       prepared.push({
@@ -244,7 +269,7 @@ export class TabletTransaction {
         checkConflicts: this.atomicity === "full",
         tabletIdOf: (key) => table.tabletIdOf(key),
       });
-      for (const writes of slices(buffer.writes())) {
+      for (const writes of slices(all)) {
         for (const { key, version } of writes) {
           const tabletId = table.requireWritableKey(key);
           tabletIds.add(tabletId);
@@ -264,6 +289,9 @@ export class TabletTransaction {
       session.put(batch, writes);
       yield;
     }
+    for (const rows of logged) {
+      yield* rows.collect();
+    }
     for (const [table, { layout, tabletIds }] of checked) {
       if (table.layout !== layout) {
         throw new YtError(`Tablets of table ${table.path} have changed while the transaction was committed`, {
@@ -275,6 +303,27 @@ export class TabletTransaction {
     }
     for (const buffer of this.#orderedBuffers.values()) {
       buffer.prepare(batch, timestamp, prepared);
+    }
+    for (const part of [...logged, ...this.#replicatedParts]) {
+      part.prepare(batch, timestamp, prepared);
+    }
+  }
+
+  /** Changes by the tables that store them; those of replicated tables are in `logged` too. */
+  *#storedRows(logged: LoggedRows[]): Generator<StoredRows, void, void> {
+    for (const buffer of this.#rowBuffers.values()) {
+      const rows = LoggedRows.of(buffer);
+      if (rows === undefined) {
+        yield { table: buffer.table, writes: buffer.writes() };
+      } else {
+        logged.push(rows);
+        yield* rows.stored();
+      }
+    }
+    for (const { sorted } of this.#replicatedParts) {
+      if (sorted !== undefined) {
+        yield sorted;
+      }
     }
   }
 
@@ -342,8 +391,13 @@ export class TabletTransaction {
     }
   }
 
-  #modify(table: DynamicTable, rowCount: number, rowBytes: number): void {
+  #modify(table: DynamicTable, rowCount: number, rowBytes: number, requireSyncReplica = true): void {
     this.#requireActive("modify rows");
+    requireNoReplica(table);
+    if (table.replication !== undefined && requireSyncReplica) {
+      table.replication.requireSyncReplica();
+      this.#needSyncReplica.set(table.id, table);
+    }
     if (table.atomicity !== this.atomicity) {
       throw new YtError(
         `Cannot modify table ${table.path} with atomicity "${table.atomicity}" in a transaction with atomicity "${this.atomicity}"`,
@@ -393,6 +447,8 @@ export class TabletTransaction {
     this.#state = state;
     this.#rowBuffers.clear();
     this.#orderedBuffers.clear();
+    this.#needSyncReplica.clear();
+    this.#replicatedParts.length = 0;
     this.#options.budget.give(this.#heldBytes);
     this.#heldBytes = 0;
     this.#options.onEnd(this);
@@ -409,54 +465,9 @@ function commitError(error: YtError, transactionId: string): YtError {
   return error.wrap(`Error committing transaction ${transactionId}`, { transaction_id: transactionId });
 }
 
-function requireSorted(table: DynamicTable, action: "deletes" | "lock"): void {
-  if (!table.sorted) {
-    throw new YtError(`Cannot perform ${action} in a non-sorted table`, {
-      code: "TableMustBeSorted",
-      attributes: { table_path: table.path },
-    });
-  }
-}
-
-/** Changes that are made one after the other. */
-interface Changes {
-  readonly count: number;
-  at(index: number): RowChange;
-}
-
 interface Commit {
   readonly timestamp: bigint;
   readonly batch: WriteBatch;
   /** In order; each counts from when it is here. */
   readonly prepared: Prepared[];
-}
-
-function insertions(table: DynamicTable, rows: EncodedRows, options: InsertOptions): Changes {
-  const changes = new RowChanges(table);
-  const write = {
-    update: options.update === true,
-    aggregate: options.aggregate === true,
-    lockMode: options.lockType ?? "exclusive",
-  };
-  return {
-    count: rows.rowCount,
-    at: (index) => changes.write(table.completeRow(rows.decodeRow(index)), write),
-  };
-}
-
-/** So many rows take a few milliseconds. */
-const rowsPerTurn = 100;
-
-function* slices<T>(items: Iterable<T>): Generator<T[]> {
-  let slice: T[] = [];
-  for (const item of items) {
-    slice.push(item);
-    if (slice.length >= rowsPerTurn) {
-      yield slice;
-      slice = [];
-    }
-  }
-  if (slice.length > 0) {
-    yield slice;
-  }
 }
