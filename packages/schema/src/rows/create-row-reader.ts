@@ -11,6 +11,7 @@ import type { RowSink } from "./row-sink.ts";
 import { SchemaRowSink } from "./schema-row-sink.ts";
 import { SchemalessRowSink } from "./schemaless-rows.ts";
 import { typeConversionOf } from "./type-conversion.ts";
+import { YamrRowParser, yamrOptionsOf } from "./yamr.ts";
 import { YsonRowParser } from "./yson-row-parser.ts";
 
 /** What readers need of a parser. */
@@ -90,8 +91,12 @@ function createRowParser(
       return new DsvRowParser(sink, dsvOptionsOf(format), maxRowBytes);
     case "schemaful_dsv":
       return new DsvRowParser(sink, schemafulDsvOptionsOf(format, undefined), maxRowBytes);
+    case "yamr":
+      return new YamrRowParser(sink, yamrOptionsOf(format), maxRowBytes);
     default:
-      throw new YtError(`Unsupported input format "${format.name}"`);
+      throw new YtError(
+        `Unsupported input format "${format.name}": rows are read as yson, json, dsv, schemaful_dsv or yamr`,
+      );
   }
 }
 

@@ -12,6 +12,7 @@ import {
   ysonTreeFormat,
 } from "./tree-row-writer.ts";
 import { webJsonTreeFormat } from "./web-json-row-writer.ts";
+import { yamrOptionsOf, yamrTreeFormat } from "./yamr.ts";
 import { YsonBinaryRowWriter, YsonTextRowWriter } from "./yson-row-writer.ts";
 
 export interface RowWriterOptions {
@@ -49,8 +50,10 @@ export function createRowWriter(
       return new JsonRowWriter(columns, json, skipNulls, options.expectedBytes);
     }
   }
-  if (format.name === "dsv" && isSchemaful) {
-    throw new YtError(`Unsupported output format "${format.name}"`);
+  if ((format.name === "dsv" || format.name === "yamr") && isSchemaful) {
+    throw new YtError(
+      `Unsupported output format "${format.name}": rows with a schema are written as yson, json, web_json or schemaful_dsv`,
+    );
   }
   const names = isSchemaful ? columns.map((column) => column.name) : undefined;
   return new TreeRowWriter(columns, treeFormatOf(format, names), skipNulls);
@@ -75,8 +78,12 @@ export function treeFormatOf(format: DataFormat, schemaColumns: readonly string[
       return schemafulDsvTreeFormat(schemafulDsvOptionsOf(format, schemaColumns));
     case "dsv":
       return dsvTreeFormat(dsvOptionsOf(format));
+    case "yamr":
+      return yamrTreeFormat(yamrOptionsOf(format));
     default:
-      throw new YtError(`Unsupported output format "${format.name}"`);
+      throw new YtError(
+        `Unsupported output format "${format.name}": rows are written as yson, json, web_json, dsv, schemaful_dsv or yamr`,
+      );
   }
 }
 

@@ -2,22 +2,30 @@
  * `dsv` and `schemaful_dsv`: tab-separated text, both ways.
  * Specified in: yt/yt/library/formats/dsv_*.cpp, schemaful_dsv_*.cpp, escape.cpp; yt/yt/client/formats/config.cpp.
  */
-import { bare, isList, toYtError, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { bare, isList, toYtError, Uint64, type YsonValue, YtError } from "@qyt/base";
 import { type DataFormat, stringToBytes } from "@qyt/yson";
 import { ChunkedInput } from "./chunked-input.ts";
 import { viewOf } from "./row-output.ts";
 import type { RowSink } from "./row-sink.ts";
+import {
+  escapeField,
+  type FieldOptions,
+  flag,
+  separator,
+  text,
+  unescapedIndex,
+  unescapeField,
+} from "./text-fields.ts";
 import type { TreeFormat } from "./tree-row-writer.ts";
 import { formatDouble } from "./type-conversion.ts";
+import { checkControlAttribute } from "./yson-row-parser.ts";
 
-interface DsvOptions {
-  readonly recordSeparator: number;
-  readonly fieldSeparator: number;
+interface DsvOptions extends FieldOptions {
   readonly keyValueSeparator: number;
   readonly linePrefix: string | undefined;
-  readonly isEscaping: boolean;
-  readonly escapingSymbol: number;
   readonly skipUnsupportedTypes: boolean;
+  /** The field that says which table a row is from; undefined: there is none. */
+  readonly tableIndexField: string | undefined;
 }
 
 interface SchemafulDsvOptions extends DsvOptions {
@@ -38,6 +46,9 @@ export function dsvOptionsOf(format: DataFormat): DsvOptions {
     isEscaping: flag(attributes, "enable_escaping", true),
     escapingSymbol: separator(attributes, "escaping_symbol", "\\"),
     skipUnsupportedTypes: flag(attributes, "skip_unsupported_types", false),
+    tableIndexField: flag(attributes, "enable_table_index", false)
+      ? (text(attributes, "table_index_column") ?? "@table_index")
+      : undefined,
   };
 }
 
@@ -58,19 +69,31 @@ export function schemafulDsvOptionsOf(
   }
   return {
     ...dsvOptionsOf(format),
-    columns: names,
+    columns: uniqueNames(names),
     missingMode: mode,
     sentinel: text(attributes, "missing_value_sentinel") ?? "",
     hasHeader: flag(attributes, "enable_column_names_header", false),
   };
 }
 
+function uniqueNames(names: readonly string[]): readonly string[] {
+  const repeated = names.find((name, index) => names.indexOf(name) !== index);
+  if (repeated !== undefined) {
+    throw new YtError(`Duplicate column name "${repeated}" in schemaful DSV config`, {
+      code: "InvalidFormat",
+    });
+  }
+  return names;
+}
+
+/** @throws YtError from `control` for what DSV cannot say between rows */
 export function dsvTreeFormat(options: DsvOptions): TreeFormat {
+  let tableIndex: bigint | undefined;
   return {
     row(row) {
       const fields: Buffer[] = options.linePrefix === undefined ? [] : [stringToBytes(options.linePrefix)];
       for (const [name, value] of row) {
-        if (value === null || name === "$row_index" || name === "$range_index") {
+        if (value === null || isServiceColumn(name)) {
           continue;
         }
         const bytes = scalarText(name, value, options.skipUnsupportedTypes);
@@ -84,19 +107,35 @@ export function dsvTreeFormat(options: DsvOptions): TreeFormat {
           );
         }
       }
+      if (tableIndex !== undefined && options.tableIndexField !== undefined) {
+        fields.push(
+          Buffer.concat([
+            escapeField(stringToBytes(options.tableIndexField), options, true),
+            Buffer.from([options.keyValueSeparator]),
+            Buffer.from(tableIndex.toString()),
+          ]),
+        );
+      }
       return joinRecord(fields, options);
     },
     missing: () => Buffer.from([options.recordSeparator]),
-    control: () => Buffer.alloc(0),
+    control(attribute, value) {
+      checkControl(attribute, "DSV");
+      tableIndex = value;
+      return Buffer.alloc(0);
+    },
     head: () => Buffer.alloc(0),
     tail: () => Buffer.alloc(0),
   };
 }
 
+/** @throws YtError from `control` for what schemaful DSV cannot say between rows */
 export function schemafulDsvTreeFormat(options: SchemafulDsvOptions): TreeFormat {
+  let tableIndex: bigint | undefined;
   return {
     row(row) {
-      const fields: Buffer[] = [];
+      const isIndexed = tableIndex !== undefined && options.tableIndexField !== undefined;
+      const fields: Buffer[] = isIndexed ? [Buffer.from(String(tableIndex))] : [];
       for (const name of options.columns) {
         const value = row.get(name) ?? null;
         if (value !== null) {
@@ -112,8 +151,14 @@ export function schemafulDsvTreeFormat(options: SchemafulDsvOptions): TreeFormat
       }
       return joinRecord(fields, options);
     },
-    missing: () => Buffer.alloc(0),
-    control: () => Buffer.alloc(0),
+    missing() {
+      throw new YtError("Empty rows are not supported by schemaful dsv writer");
+    },
+    control(attribute, value) {
+      checkControl(attribute, "schemaful DSV");
+      tableIndex = value;
+      return Buffer.alloc(0);
+    },
     head: () =>
       options.hasHeader
         ? joinRecord(
@@ -125,13 +170,28 @@ export function schemafulDsvTreeFormat(options: SchemafulDsvOptions): TreeFormat
   };
 }
 
+/** Control records of the table reader that have no place in the format. */
+const unsupportedControls = new Map([
+  ["key_switch", "Key switches"],
+  ["range_index", "Range indices"],
+  ["row_index", "Row indices"],
+  ["tablet_index", "Tablet indices"],
+  ["end_of_stream", "End of stream control attribute"],
+]);
+
+function checkControl(attribute: string, format: string): void {
+  const name = unsupportedControls.get(attribute);
+  if (name !== undefined) {
+    throw new YtError(`${name} are not supported in ${format} format`);
+  }
+}
+
 /** Rows of `dsv`, or of `schemaful_dsv` when the options name columns. All values are strings. */
 export class DsvRowParser extends ChunkedInput {
   readonly #sink: RowSink;
   readonly #options: DsvOptions;
   readonly #schemaful: SchemafulDsvOptions | undefined;
   readonly #names: readonly Buffer[];
-  #isHeaderSeen: boolean;
 
   constructor(sink: RowSink, options: DsvOptions | SchemafulDsvOptions, maxRowBytes: number) {
     super(maxRowBytes);
@@ -139,7 +199,11 @@ export class DsvRowParser extends ChunkedInput {
     this.#options = options;
     this.#schemaful = "columns" in options ? options : undefined;
     this.#names = this.#schemaful?.columns.map(stringToBytes) ?? [];
-    this.#isHeaderSeen = this.#schemaful?.hasHeader !== true;
+    if (this.#schemaful?.hasHeader === true) {
+      throw new YtError('Format attribute "enable_column_names_header" is not supported for input', {
+        code: "InvalidFormat",
+      });
+    }
   }
 
   /** Ends the input. */
@@ -167,15 +231,15 @@ export class DsvRowParser extends ChunkedInput {
   }
 
   #record(start: number, end: number): void {
-    if (!this.#isHeaderSeen) {
-      this.#isHeaderSeen = true;
-      return;
-    }
     const fields = split(this.bytes.subarray(start, end), this.#options.fieldSeparator);
     this.#sink.beginRow();
     if (this.#schemaful === undefined) {
+      if (this.#options.isEscaping && this.bytes.subarray(start, end).includes(0)) {
+        throw new YtError("Unescaped \\0 in a DSV record: write it as a backslash and a zero");
+      }
       this.#dsvFields(fields);
     } else {
+      this.#takeTableIndex(fields);
       this.#schemafulFields(fields, this.#schemaful);
     }
     this.#sink.endRow();
@@ -185,7 +249,7 @@ export class DsvRowParser extends ChunkedInput {
     const { linePrefix, keyValueSeparator } = this.#options;
     if (linePrefix !== undefined) {
       const prefix = fields.shift();
-      if (prefix === undefined || !prefix.equals(stringToBytes(linePrefix))) {
+      if (prefix === undefined || !unescapeField(prefix, this.#options).equals(stringToBytes(linePrefix))) {
         throw new YtError(`Expected the line prefix "${linePrefix}" at the start of a record`);
       }
     }
@@ -196,6 +260,12 @@ export class DsvRowParser extends ChunkedInput {
         this.#sink.selectColumn(name, 0, name.length);
         this.#put(unescapeField(field.subarray(at + 1), this.#options));
       }
+    }
+  }
+
+  #takeTableIndex(fields: Buffer[]): void {
+    if (this.#options.tableIndexField !== undefined) {
+      checkControlAttribute("table_index", fields.shift()?.toString("latin1") === "0");
     }
   }
 
@@ -223,6 +293,13 @@ export class DsvRowParser extends ChunkedInput {
   #put(value: Buffer): void {
     this.#sink.putString(value, viewOf(value), 0, value.length);
   }
+}
+
+/** Columns that say where a row is from. */
+function isServiceColumn(name: string): boolean {
+  return (
+    name === "$row_index" || name === "$range_index" || name === "$table_index" || name === "$tablet_index"
+  );
 }
 
 function joinRecord(fields: readonly Buffer[], options: DsvOptions): Buffer {
@@ -255,67 +332,6 @@ function scalarText(name: string, value: YsonValue, skipsUnsupported: boolean): 
   });
 }
 
-const escapeLetters = new Map([
-  [0x00, 0x30],
-  [0x0a, 0x6e],
-  [0x0d, 0x72],
-  [0x09, 0x74],
-]);
-const letterEscapes = new Map([...escapeLetters].map(([byte, letter]) => [letter, byte]));
-
-function escapeField(bytes: Buffer, options: DsvOptions, isKey: boolean): Buffer {
-  if (!options.isEscaping) {
-    return bytes;
-  }
-  const result: number[] = [];
-  for (const byte of bytes) {
-    const isSpecial =
-      byte === options.recordSeparator ||
-      byte === options.fieldSeparator ||
-      byte === options.escapingSymbol ||
-      byte === 0 ||
-      byte === 0x0d ||
-      (isKey && byte === options.keyValueSeparator);
-    if (isSpecial) {
-      result.push(options.escapingSymbol, escapeLetters.get(byte) ?? byte);
-    } else {
-      result.push(byte);
-    }
-  }
-  return Buffer.from(result);
-}
-
-function unescapeField(bytes: Buffer, options: DsvOptions): Buffer {
-  if (!options.isEscaping || !bytes.includes(options.escapingSymbol)) {
-    return bytes;
-  }
-  const result: number[] = [];
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] ?? 0;
-    const next = bytes[at + 1];
-    if (byte === options.escapingSymbol && next !== undefined) {
-      result.push(letterEscapes.get(next) ?? next);
-      at++;
-    } else {
-      result.push(byte);
-    }
-  }
-  return Buffer.from(result);
-}
-
-/** The first place of a byte that no escape stands before, or -1. */
-function unescapedIndex(bytes: Buffer, wanted: number, options: DsvOptions): number {
-  for (let at = 0; at < bytes.length; at++) {
-    if (bytes[at] === wanted) {
-      return at;
-    }
-    if (options.isEscaping && bytes[at] === options.escapingSymbol) {
-      at++;
-    }
-  }
-  return -1;
-}
-
 function split(record: Buffer, fieldSeparator: number): Buffer[] {
   const fields: Buffer[] = [];
   let start = 0;
@@ -328,37 +344,4 @@ function split(record: Buffer, fieldSeparator: number): Buffer[] {
     fields.push(record.subarray(start, at));
     start = at + 1;
   }
-}
-
-function separator(attributes: YsonMap, name: string, byDefault: string): number {
-  const bytes = stringToBytes(text(attributes, name) ?? byDefault);
-  if (bytes.length !== 1) {
-    throw new YtError(`Format attribute "${name}" must be one character`, { code: "InvalidFormat" });
-  }
-  return bytes[0] ?? 0;
-}
-
-function text(attributes: YsonMap, name: string): string | undefined {
-  const value = bare(attributes.get(name) ?? null);
-  if (value === null) {
-    return undefined;
-  }
-  if (typeof value !== "string") {
-    throw new YtError(`Format attribute "${name}" must be a string`, { code: "InvalidFormat" });
-  }
-  return value;
-}
-
-function flag(attributes: YsonMap, name: string, byDefault: boolean): boolean {
-  const value = bare(attributes.get(name) ?? null);
-  if (value === null) {
-    return byDefault;
-  }
-  if (value === true || value === "true") {
-    return true;
-  }
-  if (value === false || value === "false") {
-    return false;
-  }
-  throw new YtError(`Format attribute "${name}" must be a boolean`, { code: "InvalidFormat" });
 }

@@ -227,7 +227,7 @@ describe("row formats", () => {
   });
 
   it("refuses formats that carry no rows here", () => {
-    for (const name of ["yamr", "skiff", "arrow", "yaml", "blob"] as const) {
+    for (const name of ["skiff", "protobuf", "arrow", "yaml", "blob"] as const) {
       expect(() => write("{}", format(name))).toThrow(`Unsupported output format "${name}"`);
       expect(() => createRowReader(format(name), schema, { rowKind: "insert" })).toThrow(
         `Unsupported input format "${name}"`,

@@ -46,21 +46,21 @@ export function webJsonTreeFormat(format: DataFormat, keepsSystemColumns: boolea
   const seen = new Set<string>();
   const shown = new Set<string>();
   let isIncomplete = false;
+  let areNamesIncomplete = false;
   let isFirst = true;
 
   const isSelected = (name: string): boolean => {
+    let isShown: boolean;
     if (options.columnNames !== undefined) {
-      return options.columnNames.has(name);
+      isShown = options.columnNames.has(name);
+    } else {
+      isShown = shown.has(name) || shown.size < options.maxSelectedColumns;
+      if (isShown) {
+        shown.add(name);
+      }
     }
-    if (name.startsWith("$") && !keepsSystemColumns) {
-      return false;
-    }
-    if (!shown.has(name) && shown.size >= options.maxSelectedColumns) {
-      isIncomplete = true;
-      return false;
-    }
-    shown.add(name);
-    return true;
+    isIncomplete ||= !isShown;
+    return isShown;
   };
 
   return {
@@ -70,15 +70,20 @@ export function webJsonTreeFormat(format: DataFormat, keepsSystemColumns: boolea
       isFirst = false;
       let isFirstValue = true;
       for (const [name, value] of row) {
-        if (!name.startsWith("$") || keepsSystemColumns) {
+        if (name.startsWith("$") && !keepsSystemColumns && options.columnNames?.has(name) !== true) {
+          continue;
+        }
+        if (seen.size < options.maxAllColumnNames) {
           seen.add(name);
+        } else if (!seen.has(name)) {
+          areNamesIncomplete = true;
         }
         if (isSelected(name)) {
           if (!isFirstValue) {
             output.byte(0x2c);
           }
           isFirstValue = false;
-          output.constant(jsonKey(name, options.json.encodeUtf8 ?? true, true));
+          output.constant(jsonKey(name, options.json.encodeUtf8 ?? true, false));
           writeValue(value, options, output);
         }
       }
@@ -92,12 +97,11 @@ export function webJsonTreeFormat(format: DataFormat, keepsSystemColumns: boolea
       const names = [...seen].sort((left, right) =>
         Buffer.compare(stringToBytes(left), stringToBytes(right)),
       );
-      const isTruncated = names.length > options.maxAllColumnNames;
       const output = new RowOutput(256);
       output.ascii(
-        `],"incomplete_columns":"${isIncomplete}","incomplete_all_column_names":"${isTruncated}","all_column_names":[`,
+        `],"incomplete_columns":"${isIncomplete}","incomplete_all_column_names":"${areNamesIncomplete}","all_column_names":[`,
       );
-      for (const [index, name] of names.slice(0, options.maxAllColumnNames).entries()) {
+      for (const [index, name] of names.entries()) {
         if (index > 0) {
           output.byte(0x2c);
         }
@@ -239,7 +243,7 @@ function optionsOf(format: DataFormat): WebJsonOptions {
   const names = bare(attributes.get("column_names") ?? null);
   const fieldWeightLimit = count(attributes, "field_weight_limit", 1024);
   return {
-    columnNames: isList(names) ? new Set(names.map((name) => String(bare(name)))) : undefined,
+    columnNames: isList(names) ? columnNameSet(names) : undefined,
     maxSelectedColumns: count(attributes, "max_selected_column_count", 50),
     maxAllColumnNames: count(attributes, "max_all_column_names_count", 2000),
     fieldWeightLimit,
@@ -247,6 +251,23 @@ function optionsOf(format: DataFormat): WebJsonOptions {
     isYql: bare(attributes.get("value_format") ?? null) === "yql",
     json: jsonOptionsFromAttributes(attributes),
   };
+}
+
+function columnNameSet(names: readonly YsonValue[]): ReadonlySet<string> {
+  const result = new Set<string>();
+  for (const value of names) {
+    const name = String(bare(value));
+    if (result.has(name)) {
+      throw new YtError(
+        `Duplicate column name "${name}" in "column_names" parameter of web_json format config`,
+        {
+          code: "InvalidFormat",
+        },
+      );
+    }
+    result.add(name);
+  }
+  return result;
 }
 
 function count(attributes: YsonMap, name: string, byDefault: number): number {
