@@ -162,7 +162,7 @@ export class AgentWorld {
     const clusters = new ClusterClients({
       stateCluster: this.stateCluster,
       stateProxy: this.address(),
-      access: new Map(),
+      access: () => new Map(),
       byDefault: {},
       clock: systemClock,
       random,

@@ -94,15 +94,15 @@ it("one is paused: the other takes its objects, and gives them back when it goes
   const before = await mapping();
   process.kill(paused.program.pid, "SIGSTOP");
   try {
-    await eventually(() => expectShared([other]));
+    await eventually(() => expectShared([other]), 30_000);
   } finally {
     process.kill(paused.program.pid, "SIGCONT");
   }
   await eventually(async () => {
     await expectShared(agents);
     expect(await mapping()).toEqual(before);
-  });
-}, 60_000);
+  }, 30_000);
+}, 90_000);
 
 it("one that leads all is paused: exactly one synchronizes, before and after it goes on", async () => {
   const leaders = async (): Promise<string[]> => {
@@ -132,22 +132,22 @@ it("one that leads all is paused: exactly one synchronizes, before and after it 
   await eventually(async () => {
     expect(await leaders()).toEqual([other.agentId]);
   });
-}, 60_000);
+}, 90_000);
 
 it("one is banned: the other takes its objects until it is not", async () => {
   const [banned, other] = two();
   const path = `//sys/queue_agents/instances/${escapeYPathLiteral(banned.agentId)}/@banned`;
   await world.set(path, "%true");
-  await eventually(() => expectShared([other]));
+  await eventually(() => expectShared([other]), 30_000);
   await world.client().remove(path);
-  await eventually(() => expectShared(agents));
-}, 60_000);
+  await eventually(() => expectShared(agents), 30_000);
+}, 90_000);
 
 it("one is killed: the other takes its objects, and nothing else moves", async () => {
   const [killed, other] = two();
   const before = await mapping();
   await killed.program.kill();
-  await eventually(() => expectShared([other]));
+  await eventually(() => expectShared([other]), 30_000);
   const third = await startAgent();
   agents = [other, third];
   await eventually(() => expectShared(agents), 30_000);
@@ -157,7 +157,7 @@ it("one is killed: the other takes its objects, and nothing else moves", async (
       expect(after.get(object)).toBe(third.agentId);
     }
   }
-}, 60_000);
+}, 90_000);
 
 it("one is told to stop: its node goes with it, and the other takes over at once", async () => {
   const [stopped, other] = two();
@@ -165,5 +165,5 @@ it("one is told to stop: its node goes with it, and the other takes over at once
   expect(Object.keys(Object(fromYson(await world.get("//sys/queue_agents/instances"))))).not.toContain(
     stopped.agentId,
   );
-  await eventually(() => expectShared([other]));
-}, 60_000);
+  await eventually(() => expectShared([other]), 30_000);
+}, 90_000);
