@@ -99,6 +99,8 @@ export class Area {
   readonly bundle: string;
   readonly otherBundle: string;
   readonly group: string;
+  /** Id of the replica of the replicated table. */
+  replica = "";
   /** Who has what was granted since he came. */
   user = "";
 
@@ -163,6 +165,7 @@ export class Area {
       this.node("queue_producer", "producer", inBundle),
       this.node("table", "static", { schema: staticSchema, acl: [secretIsRoots] }),
       this.node("table", "other-static", { schema: staticSchema }),
+      this.node("replicated_table", "replicated", { ...dynamic, schema: sortedSchema }),
       this.node("file", "file"),
       this.node("document", "document"),
     ]);
@@ -174,6 +177,15 @@ export class Area {
       call(cluster, "root", "write_file", { path: this.path("file") }, "bytes"),
       setAsRoot(cluster, this.path("document"), { a: 0n }),
     ]);
+    const answer = await root.execute("create", {
+      type: "table_replica",
+      attributes: mapOf({
+        table_path: this.path("replicated"),
+        cluster_name: cluster.name,
+        replica_path: this.path("replica"),
+      }),
+    });
+    this.replica = answer instanceof Map ? String(answer.get("object_id")) : "";
     await root.registerQueueConsumer(this.path("queue"), this.path("consumer"), { vital: false });
     await this.#session();
   }
@@ -222,6 +234,7 @@ export class Area {
       await root.get(`//sys/users/${this.user}/@`),
       (await root.listQueueConsumerRegistrations({ queuePath: this.path("queue") })) ?? null,
     ];
+    parts.push((await root.get(`#${this.replica}/@state`)) ?? null);
     const rows: string[] = [];
     for (const name of ["queue", "sorted", "consumer", "producer"]) {
       rows.push(yson(await root.selectRows(`* from [${this.path(name)}]`)));

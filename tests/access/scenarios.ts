@@ -286,6 +286,17 @@ const onTablets: Scenario[] = [
   { command: "get_tablet_errors", parameters: onPath("queue") },
 ];
 
+const onReplicas: Scenario[] = [
+  ...["alter_table_replica", "enable_table_replica", "disable_table_replica"].map(
+    (command): Scenario => ({
+      command,
+      table: (area) => area.path("replicated"),
+      parameters: (area) => ({ replica_id: area.replica }),
+    }),
+  ),
+  { command: "get_in_sync_replicas", parameters: onPath("replicated", { all_keys: true }) },
+];
+
 const onRows: Scenario[] = [
   { command: "insert_rows", parameters: onPath("queue"), body: "{data=x};" },
   { command: "delete_rows", parameters: onPath("sorted"), body: "{key=1};" },
@@ -450,6 +461,7 @@ export const scenarios: readonly Scenario[] = [
   ...removing,
   ...inTransaction,
   ...onTablets,
+  ...onReplicas,
   ...onRows,
   ...onQueues,
   ...onSubjects,

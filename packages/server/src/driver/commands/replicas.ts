@@ -14,7 +14,10 @@ const writing = {
   isHeavy: false,
 } as const;
 
-const changing = remarked(needs(), "`write` on the replicated table of the replica");
+const changing = remarked(
+  needs(right("write", "node", "replica_id")),
+  "the node is the replicated table of the replica",
+);
 
 const alterTableReplica = defineCommand({
   ...writing,
