@@ -5,6 +5,7 @@ export { toYtError, YtError, type YtErrorOptions } from "./error.ts";
 export type { DescriptionTable, ErrorDescription } from "./error-description.ts";
 export { errorAreas, errorDescriptions } from "./error-descriptions.ts";
 export { limits } from "./limits.ts";
+export { atOnce, inSlices } from "./slices.ts";
 export { turn } from "./turn.ts";
 export {
   Attributed,

@@ -2,13 +2,14 @@
  * Data formats as clients name them, and documents in the formats that serve whole documents.
  * Row formats are elsewhere. Specified in: yt/yt/client/formats/config.*, yt/yt/library/formats/format.cpp.
  */
-import { attributesOf, bare, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { Attributed, attributesOf, bare, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { type JsonOptions, jsonOptionsFromAttributes } from "./json-options.ts";
-import { parseJson } from "./json-parser.ts";
-import { writeJson } from "./json-writer.ts";
+import { parseJson, parseJsonInSlices } from "./json-parser.ts";
+import { writeJson, writeJsonInSlices } from "./json-writer.ts";
 import { parseYson } from "./parser.ts";
 import type { YsonParseOptions } from "./scanner.ts";
-import { writeYson, type YsonFormat } from "./writer.ts";
+import { parseYsonInSlices } from "./sliced-parser.ts";
+import { writeYson, writeYsonInSlices, type YsonFormat } from "./writer.ts";
 
 const formatNames = [
   "yson",
@@ -86,12 +87,85 @@ export function parseStructured(
     case "yson":
       return parseYson(bytes, options);
     case "json":
-    case "web_json": {
-      const json = jsonOptionsOf(format);
-      const depth = options?.maxDepth;
-      return parseJson(bytes, depth === undefined ? json : { nestingLevelLimit: depth, ...json });
-    }
+    case "web_json":
+      return parseJson(bytes, jsonParseOptions(format, options));
     default:
       throw new YtError(`Unsupported input format "${format.name}"`);
   }
+}
+
+/**
+ * Whether a document is so large that it is written in slices: it has more than about a thousand nodes, or long
+ * strings. Costs a look at those only.
+ */
+export function isLargeValue(value: YsonValue): boolean {
+  return weigh(value, largeWeight) > largeWeight;
+}
+
+/** One for a node, and one more for each so many characters of a string. */
+const charactersPerWeight = 32;
+const largeWeight = 1_000;
+/** Documents from this length on are read in slices. */
+const largeDocumentBytes = 32 * 1024;
+
+function weigh(value: YsonValue, limit: number): number {
+  if (typeof value === "string") {
+    return 1 + value.length / charactersPerWeight;
+  }
+  if (typeof value !== "object" || value === null || value instanceof Uint64) {
+    return 1;
+  }
+  if (value instanceof Attributed) {
+    const weight = weigh(value.attributes, limit);
+    return weight > limit ? weight : weight + weigh(value.value, limit - weight);
+  }
+  let weight = 1;
+  for (const item of value.values()) {
+    weight += weigh(item, limit - weight);
+    if (weight > limit) {
+      break;
+    }
+  }
+  return weight;
+}
+
+/** `writeStructured` in slices. */
+export function writeStructuredInSlices(value: YsonValue, format: DataFormat): Generator<void, Buffer, void> {
+  switch (format.name) {
+    case "yson":
+      return writeYsonInSlices(value, ysonFormatOf(format));
+    case "json":
+    case "web_json":
+      return writeJsonInSlices(value, jsonOptionsOf(format));
+    default:
+      return asSlice(() => writeStructured(value, format));
+  }
+}
+
+/** `parseStructured` in slices; small documents are one slice. */
+export function parseStructuredInSlices(
+  bytes: Uint8Array,
+  format: DataFormat,
+  options?: YsonParseOptions,
+): Generator<void, YsonValue, void> {
+  if (bytes.length >= largeDocumentBytes) {
+    if (format.name === "yson") {
+      return parseYsonInSlices(bytes, options);
+    }
+    if (format.name === "json" || format.name === "web_json") {
+      return parseJsonInSlices(bytes, jsonParseOptions(format, options));
+    }
+  }
+  return asSlice(() => parseStructured(bytes, format, options));
+}
+
+function jsonParseOptions(format: DataFormat, options: YsonParseOptions | undefined): JsonOptions {
+  const json = jsonOptionsOf(format);
+  const depth = options?.maxDepth;
+  return depth === undefined ? json : { nestingLevelLimit: depth, ...json };
+}
+
+// biome-ignore lint/correctness/useYield: the work is one slice
+function* asSlice<T>(work: () => T): Generator<void, T, void> {
+  return work();
 }

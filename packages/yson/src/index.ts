@@ -21,10 +21,13 @@ export { errorFromYson, errorToYson } from "./error-codec.ts";
 export {
   type DataFormat,
   type DataFormatName,
+  isLargeValue,
   jsonOptionsOf,
   parseFormat,
   parseStructured,
+  parseStructuredInSlices,
   writeStructured,
+  writeStructuredInSlices,
   ysonFormatOf,
 } from "./format.ts";
 export { type JsonOptions, jsonOptionsFromAttributes } from "./json-options.ts";

@@ -11,6 +11,8 @@ import { keyToString } from "./key-cache.ts";
 import { contextAttributes, parseError } from "./parse-error.ts";
 import { hexDigit } from "./string-escapes.ts";
 
+/** After so many bytes a parser in slices may be interrupted. */
+const sliceBytes = 16 * 1024;
 const maxInt64 = (1n << 63n) - 1n;
 const maxUint64 = (1n << 64n) - 1n;
 
@@ -18,6 +20,17 @@ const maxUint64 = (1n << 64n) - 1n;
 export function parseJson(bytes: Uint8Array | string, options: JsonOptions = {}): YsonValue {
   const parser = new JsonParser(toBuffer(bytes), options);
   const value = parser.parseNext();
+  parser.expectEnd();
+  return value;
+}
+
+/** One document; yields now and then. Value and errors as those of `parseJson`. */
+export function* parseJsonInSlices(
+  bytes: Uint8Array,
+  options: JsonOptions = {},
+): Generator<void, YsonValue, void> {
+  const parser = new JsonParser(toBuffer(bytes), options);
+  const value = yield* parser.nextInSlices();
   parser.expectEnd();
   return value;
 }
@@ -40,6 +53,7 @@ class JsonParser {
   private readonly buffer: Buffer;
   private readonly end: number;
   private position = 0;
+  private pausePosition = 0;
   private readonly maxDepth: number;
   private readonly plain: boolean;
   private readonly encodeUtf8: boolean;
@@ -67,6 +81,46 @@ class JsonParser {
 
   parseNext(): YsonValue {
     return this.parseNode(0);
+  }
+
+  nextInSlices(): Generator<void, YsonValue, void> {
+    return this.nodeInSlices(0);
+  }
+
+  private isPauseDue(): boolean {
+    if (this.position - this.pausePosition < sliceBytes) {
+      return false;
+    }
+    this.pausePosition = this.position;
+    return true;
+  }
+
+  private *nodeInSlices(depth: number): Generator<void, YsonValue, void> {
+    const byte = this.skipSpace();
+    if (byte !== 0x7b && byte !== 0x5b) {
+      return this.parseNode(depth);
+    }
+    this.checkDepth(depth + 1);
+    const builder = byte === 0x7b ? new ObjectBuilder(this.plain) : undefined;
+    const items: YsonValue[] = [];
+    const start = this.position++;
+    const close = byte === 0x7b ? 0x7d : 0x5d;
+    if (this.skipSpace() === close) {
+      this.position++;
+      return builder?.map ?? items;
+    }
+    do {
+      if (builder === undefined) {
+        items.push(yield* this.nodeInSlices(depth + 1));
+      } else {
+        const key = this.parseKey();
+        this.putMember(builder, key, yield* this.nodeInSlices(depth + 1));
+      }
+      if (this.isPauseDue()) {
+        yield;
+      }
+    } while (this.nextItem(close));
+    return builder === undefined ? items : this.finishObject(builder, start);
   }
 
   // The call depth is bounded by `maxDepth`.
@@ -113,39 +167,41 @@ class JsonParser {
   private parseObject(depth: number): YsonValue {
     this.checkDepth(depth);
     const start = this.position;
-    const map = new Map<string, YsonValue>();
-    let special: SpecialKeys | undefined;
+    const builder = new ObjectBuilder(this.plain);
     this.position++;
     if (this.skipSpace() === 0x7d) {
       this.position++;
-      return map;
+      return builder.map;
     }
     do {
-      const byte = this.skipSpace();
-      if (byte !== 0x22) {
-        this.unexpected(byte, "a key");
-      }
-      let key = this.parseString(true);
-      const colon = this.skipSpace();
-      if (colon !== 0x3a) {
-        this.unexpected(colon, '":"');
-      }
-      this.position++;
-      let target: Map<string, YsonValue> = map;
-      if (!this.plain && key.charCodeAt(0) === 0x24) {
-        if (key.charCodeAt(1) === 0x24) {
-          key = key.slice(1);
-        } else {
-          special ??= new Map();
-          target = special;
-        }
-      }
-      const size = target.size;
-      target.set(key, this.parseNode(depth));
-      if (target.size === size) {
-        this.fail(`Duplicate key "${key}"`);
-      }
+      const key = this.parseKey();
+      this.putMember(builder, key, this.parseNode(depth));
     } while (this.nextItem(0x7d));
+    return this.finishObject(builder, start);
+  }
+
+  /** A key and the colon behind it. */
+  private parseKey(): string {
+    const byte = this.skipSpace();
+    if (byte !== 0x22) {
+      this.unexpected(byte, "a key");
+    }
+    const key = this.parseString(true);
+    const colon = this.skipSpace();
+    if (colon !== 0x3a) {
+      this.unexpected(colon, '":"');
+    }
+    this.position++;
+    return key;
+  }
+
+  private putMember(builder: ObjectBuilder, key: string, value: YsonValue): void {
+    if (!builder.put(key, value)) {
+      this.fail(`Duplicate key "${key}"`);
+    }
+  }
+
+  private finishObject({ map, special }: ObjectBuilder, start: number): YsonValue {
     return special === undefined ? map : this.joinSpecial(special, start);
   }
 
@@ -369,6 +425,34 @@ class JsonParser {
       throw error;
     }
     throw new YtError(error.message, { attributes, inner: [new YtError(detail, { code })] });
+  }
+}
+
+/** The members of an object being read, those with a single `$` by themselves. */
+class ObjectBuilder {
+  readonly map = new Map<string, YsonValue>();
+  special: SpecialKeys | undefined;
+  private readonly plain: boolean;
+
+  constructor(plain: boolean) {
+    this.plain = plain;
+  }
+
+  /** False when the key is there already. */
+  put(key: string, value: YsonValue): boolean {
+    let target: Map<string, YsonValue> = this.map;
+    let name = key;
+    if (!this.plain && key.charCodeAt(0) === 0x24) {
+      if (key.charCodeAt(1) === 0x24) {
+        name = key.slice(1);
+      } else {
+        this.special ??= new Map();
+        target = this.special;
+      }
+    }
+    const size = target.size;
+    target.set(name, value);
+    return target.size !== size;
   }
 }
 

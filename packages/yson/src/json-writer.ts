@@ -5,6 +5,8 @@ import { ByteWriter } from "./byte-writer.ts";
 import { sequenceLength, stringToBytes } from "./bytes.ts";
 import type { JsonOptions } from "./json-options.ts";
 
+/** After so many bytes a writer in slices may be interrupted. */
+const sliceBytes = 16 * 1024;
 const indentation = 4;
 const maxWriteDepth = 1024;
 const maxSafe = BigInt(Number.MAX_SAFE_INTEGER);
@@ -26,12 +28,24 @@ export function writeJsonTo(writer: ByteWriter, value: YsonValue, options: JsonO
   new JsonWriter(writer, options).writeNode(value, 0);
 }
 
+/** One document; yields now and then. Bytes and errors as those of `writeJson`. */
+export function* writeJsonInSlices(
+  value: YsonValue,
+  options: JsonOptions = {},
+): Generator<void, Buffer, void> {
+  const writer = new ByteWriter(2 * sliceBytes);
+  yield* new JsonWriter(writer, options).nodeInSlices(value, 0);
+  return writer.take();
+}
+
 class JsonWriter {
   private readonly out: ByteWriter;
   private readonly options: JsonOptions;
   private readonly pretty: boolean;
   private readonly plain: boolean;
   private readonly attributesMode: "never" | "on_demand" | "always";
+  /** How much there was when a writer in slices stopped last. */
+  private pauseLength = 0;
 
   constructor(out: ByteWriter, options: JsonOptions) {
     this.out = out;
@@ -47,12 +61,7 @@ class JsonWriter {
     const wrapped =
       this.attributesMode === "always" ||
       (this.attributesMode === "on_demand" && attributes !== undefined && attributes.size > 0);
-    if (depth > maxWriteDepth) {
-      throw new YtError("Depth limit exceeded while writing JSON", {
-        code: "DepthLimitExceeded",
-        attributes: { limit: BigInt(maxWriteDepth) },
-      });
-    }
+    checkDepth(depth);
     const scalar = isScalar(content);
     const incomplete = typeof content === "string" && this.isTooLong(content);
     const type = scalar && !this.plain ? this.annotation(content) : undefined;
@@ -87,6 +96,60 @@ class JsonWriter {
       type !== undefined && this.options.annotateWithTypes !== true,
     );
     this.close(0x7d, depth);
+  }
+
+  /** What `writeNode` does, stopping on the way. */
+  *nodeInSlices(value: YsonValue, depth: number): Generator<void, void, void> {
+    const attributes = value instanceof Attributed ? value.attributes : undefined;
+    const content = value instanceof Attributed ? value.value : value;
+    if (isScalar(content)) {
+      this.writeNode(value, depth);
+      return;
+    }
+    checkDepth(depth);
+    const wrapped =
+      this.attributesMode === "always" ||
+      (this.attributesMode === "on_demand" && attributes !== undefined && attributes.size > 0);
+    if (!wrapped) {
+      yield* this.contentInSlices(content, depth);
+      return;
+    }
+    this.out.writeByte(0x7b);
+    this.separate(true, depth + 1);
+    this.writeKey("$attributes");
+    yield* this.contentInSlices(attributes ?? new Map(), depth + 1);
+    this.separate(false, depth + 1);
+    this.writeKey("$value");
+    yield* this.contentInSlices(content, depth + 1);
+    this.close(0x7d, depth);
+  }
+
+  private *contentInSlices(
+    content: YsonMap | readonly YsonValue[],
+    depth: number,
+  ): Generator<void, void, void> {
+    const keys = isMap(content) ? content.keys() : undefined;
+    const size = isMap(content) ? content.size : content.length;
+    this.out.writeByte(keys === undefined ? 0x5b : 0x7b);
+    let first = true;
+    for (const item of content.values()) {
+      this.separate(first, depth + 1);
+      first = false;
+      if (keys !== undefined) {
+        this.writeMapKey(String(keys.next().value));
+      }
+      yield* this.nodeInSlices(item, depth + 1);
+      if (this.out.length - this.pauseLength >= sliceBytes) {
+        this.pauseLength = this.out.length;
+        yield;
+      }
+    }
+    const close = keys === undefined ? 0x5d : 0x7d;
+    if (size > 0) {
+      this.close(close, depth);
+    } else {
+      this.out.writeByte(close);
+    }
   }
 
   private isTooLong(text: string): boolean {
@@ -155,7 +218,7 @@ class JsonWriter {
     for (const [key, value] of map) {
       this.separate(first, depth + 1);
       first = false;
-      this.writeKey(!this.plain && key.startsWith("$") ? `$${key}` : key);
+      this.writeMapKey(key);
       this.writeNode(value, depth + 1);
     }
     if (first) {
@@ -163,6 +226,10 @@ class JsonWriter {
     } else {
       this.close(0x7d, depth);
     }
+  }
+
+  private writeMapKey(key: string): void {
+    this.writeKey(!this.plain && key.startsWith("$") ? `$${key}` : key);
   }
 
   private writeKey(key: string): void {
@@ -288,6 +355,15 @@ class JsonWriter {
       result += escapes[unit] ?? (unit < 0x7f ? text.charAt(index) : unicodeEscape(unit));
     }
     this.out.writeLatin1(`${result}"`);
+  }
+}
+
+function checkDepth(depth: number): void {
+  if (depth > maxWriteDepth) {
+    throw new YtError("Depth limit exceeded while writing JSON", {
+      code: "DepthLimitExceeded",
+      attributes: { limit: BigInt(maxWriteDepth) },
+    });
   }
 }
 

@@ -102,21 +102,30 @@ function parsePairs(scanner: YsonScanner, depth: number, close: number): Map<str
       scanner.unexpected(equals, '"="');
     }
     scanner.position++;
-    const value = parseNode(scanner, depth);
-    const size = map.size;
-    map.set(key, value);
-    if (map.size === size) {
-      throw new YtError(`Duplicate key "${key}"`, {
-        code: "ParseError",
-        attributes: contextAttributes(scanner.buffer, keyStart, scanner.end),
-      });
-    }
+    putPair(scanner, map, { key, keyStart, value: parseNode(scanner, depth) });
     if (!scanner.skipSeparator(close)) {
       return map;
     }
   }
 }
 
-function scannerOf(bytes: Uint8Array | string, options: YsonParseOptions | undefined): YsonScanner {
+/** Puts a pair into a map being read. @throws YtError 4000 when the key is there already */
+export function putPair(
+  scanner: YsonScanner,
+  map: Map<string, YsonValue>,
+  { key, keyStart, value }: { readonly key: string; readonly keyStart: number; readonly value: YsonValue },
+): void {
+  const size = map.size;
+  map.set(key, value);
+  if (map.size === size) {
+    throw new YtError(`Duplicate key "${key}"`, {
+      code: "ParseError",
+      attributes: contextAttributes(scanner.buffer, keyStart, scanner.end),
+    });
+  }
+}
+
+/** A scanner at the beginning of a text. */
+export function scannerOf(bytes: Uint8Array | string, options: YsonParseOptions | undefined): YsonScanner {
   return new YsonScanner(typeof bytes === "string" ? stringToBytes(bytes) : asBuffer(bytes), options);
 }

@@ -2,13 +2,15 @@
  * Writes values as YSON in its three forms, byte for byte as YTsaurus does.
  * Specified in: yt/yt/core/yson/writer.cpp.
  */
-import { Attributed, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { Attributed, isMap, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { ByteWriter, isAscii } from "./byte-writer.ts";
 import { stringToBytes } from "./bytes.ts";
 import { writeQuoted } from "./string-escapes.ts";
 
 export type YsonFormat = "binary" | "text" | "pretty";
 
+/** After so many bytes a writer in slices may be interrupted. */
+const sliceBytes = 16 * 1024;
 const indentation = 4;
 // Only a guard for the call stack: documents are limited where they are read.
 const maxWriteDepth = 1024;
@@ -46,6 +48,89 @@ export function writeYsonMap(map: YsonMap, format: YsonFormat): Buffer {
     endFragmentItem(writer, format);
   }
   return writer.take();
+}
+
+/** One document; yields now and then. Bytes and errors as those of `writeYson`. */
+export function* writeYsonInSlices(value: YsonValue, format: YsonFormat): Generator<void, Buffer, void> {
+  const writer = new ByteWriter(2 * sliceBytes);
+  yield* nodeInSlices(writer, value, format, { depth: 0, pause: { length: 0 } });
+  return writer.take();
+}
+
+interface SliceState {
+  readonly depth: number;
+  /** How much there was when the writer stopped last. */
+  readonly pause: { length: number };
+}
+
+function* nodeInSlices(
+  writer: ByteWriter,
+  value: YsonValue,
+  format: YsonFormat,
+  { depth, pause }: SliceState,
+): Generator<void, void, void> {
+  if (typeof value !== "object" || value === null || value instanceof Uint64) {
+    writeNode(writer, value, format, depth);
+    return;
+  }
+  checkDepth(depth + 1);
+  if (value instanceof Attributed) {
+    if (value.attributes.size > 0) {
+      yield* pairsInSlices(writer, value.attributes, format, { depth: depth + 1, pause }, "<>");
+      if (format === "pretty") {
+        writer.writeByte(0x20);
+      }
+    }
+    yield* nodeInSlices(writer, value.value, format, { depth, pause });
+  } else if (isMap(value)) {
+    yield* pairsInSlices(writer, value, format, { depth: depth + 1, pause }, "{}");
+  } else {
+    writer.writeByte(0x5b);
+    for (const item of value) {
+      beginItem(writer, format, depth + 1);
+      yield* nodeInSlices(writer, item, format, { depth: depth + 1, pause });
+      writer.writeByte(0x3b);
+      if (isPauseDue(writer, pause)) {
+        yield;
+      }
+    }
+    if (value.length > 0) {
+      beginItem(writer, format, depth);
+    }
+    writer.writeByte(0x5d);
+  }
+}
+
+function* pairsInSlices(
+  writer: ByteWriter,
+  map: YsonMap,
+  format: YsonFormat,
+  { depth, pause }: SliceState,
+  brackets: "<>" | "{}",
+): Generator<void, void, void> {
+  writer.writeByte(brackets.charCodeAt(0));
+  for (const [key, value] of map) {
+    beginItem(writer, format, depth);
+    writeString(writer, key, format);
+    writer.writeLatin1(format === "pretty" ? " = " : "=");
+    yield* nodeInSlices(writer, value, format, { depth, pause });
+    writer.writeByte(0x3b);
+    if (isPauseDue(writer, pause)) {
+      yield;
+    }
+  }
+  if (map.size > 0) {
+    beginItem(writer, format, depth - 1);
+  }
+  writer.writeByte(brackets.charCodeAt(1));
+}
+
+function isPauseDue(writer: ByteWriter, pause: { length: number }): boolean {
+  if (writer.length - pause.length < sliceBytes) {
+    return false;
+  }
+  pause.length = writer.length;
+  return true;
 }
 
 /** Appends one document. */
@@ -103,12 +188,7 @@ function writeComposite(
   format: YsonFormat,
   depth: number,
 ): void {
-  if (depth > maxWriteDepth) {
-    throw new YtError("Depth limit exceeded while writing YSON", {
-      code: "DepthLimitExceeded",
-      attributes: { limit: BigInt(maxWriteDepth) },
-    });
-  }
+  checkDepth(depth);
   if (value instanceof Attributed) {
     if (value.attributes.size > 0) {
       writePairs(writer, value.attributes, format, depth, 0x3c, 0x3e);
@@ -131,6 +211,15 @@ function writeComposite(
       beginItem(writer, format, depth - 1);
     }
     writer.writeByte(0x5d);
+  }
+}
+
+function checkDepth(depth: number): void {
+  if (depth > maxWriteDepth) {
+    throw new YtError("Depth limit exceeded while writing YSON", {
+      code: "DepthLimitExceeded",
+      attributes: { limit: BigInt(maxWriteDepth) },
+    });
   }
 }
 

@@ -74,7 +74,7 @@ export async function handleCommand(
     plan = context.planner.plan(message, descriptor, commandKey, exchange.query);
     body = new RequestBody(message, exchange.response, { encoding: inputEncoding, ticket, expectsContinue });
     if (descriptor.inputType === "null" && message.method === "POST" && hasBody(message)) {
-      plan = await readBodyParameters(plan, descriptor, body, inputEncoding);
+      plan = await readBodyParameters(exchange, plan, descriptor, { body, encoding: inputEncoding });
     }
     const request = new DriverRequest(exchange, address, plan, identity, body);
     const response = await context.driver.execute(request);
@@ -112,16 +112,16 @@ async function authenticateRequest(
 }
 
 async function readBodyParameters(
+  exchange: Exchange,
   plan: RequestPlan,
   descriptor: CommandDescriptor,
-  body: RequestBody,
-  encoding: ContentEncoding,
+  { body, encoding }: { readonly body: RequestBody; readonly encoding: ContentEncoding },
 ): Promise<RequestPlan> {
   if (encoding !== identityEncoding) {
     throw new YtError("Content-Encoding not supported in POST body");
   }
   const bytes = await body.read(limits.maxStructuredBodyBytes);
-  return bytes.length === 0 ? plan : withBodyParameters(plan, descriptor, bytes);
+  return bytes.length === 0 ? plan : withBodyParameters(plan, descriptor, bytes, exchange.context.clock);
 }
 
 /** Clients that cannot read trailers; a reply that is not chunked cannot have any. */

@@ -6,8 +6,8 @@
  * Specified in: yt/yt/server/http_proxy/context.cpp; http-api §7.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { emptyMap, toYtError, type YsonMap, type YtError } from "@qyt/base";
-import { type DataFormat, writeStructured } from "@qyt/yson";
+import { emptyMap, inSlices, toYtError, type YsonMap, type YsonValue, type YtError } from "@qyt/base";
+import { type DataFormat, isLargeValue, writeStructured, writeStructuredInSlices } from "@qyt/yson";
 import type { CommandResponse, StreamResponse } from "../driver/command.ts";
 import { type ContentEncoding, identityEncoding } from "./content-encoding.ts";
 import { enrichError, errorForBody, errorHeaders } from "./error-reply.ts";
@@ -44,7 +44,8 @@ export async function replyCommand(
       exchange.reply(200);
       return;
     case "structured": {
-      const body = writeStructured(response.value, plan.reply.outputFormat);
+      const written = writeValue(exchange, response.value, plan.reply.outputFormat);
+      const body = written instanceof Promise ? await written : written;
       if (options.isFramed) {
         const parameters = response.responseParameters;
         await new StreamReply(exchange, streamOf(body, parameters), options).run();
@@ -60,6 +61,13 @@ export async function replyCommand(
     case "stream":
       await new StreamReply(exchange, response, options).run();
   }
+}
+
+/** A large value is written while others have their turn. */
+function writeValue(exchange: Exchange, value: YsonValue, format: DataFormat): Buffer | Promise<Buffer> {
+  return isLargeValue(value)
+    ? inSlices(writeStructuredInSlices(value, format), exchange.context.clock)
+    : writeStructured(value, format);
 }
 
 function streamOf(body: Buffer, responseParameters: YsonMap | undefined): StreamResponse {

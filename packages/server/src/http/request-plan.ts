@@ -7,15 +7,18 @@
 import type { IncomingMessage } from "node:http";
 import {
   Attributed,
+  atOnce,
   attributesOf,
   bare,
+  type Clock,
+  inSlices,
   isMap,
   withAttributes,
   type YsonMap,
   type YsonValue,
   YtError,
 } from "@qyt/base";
-import { type DataFormat, parseFormat, parseStructured } from "@qyt/yson";
+import { type DataFormat, parseFormat, parseStructured, parseStructuredInSlices } from "@qyt/yson";
 import type { CommandDescriptor } from "../driver/command.ts";
 import { chooseFormat, mimeOf, parseFormatHeader, parseHeaderFormat, wrapParseError } from "./formats.ts";
 import { parseQueryString } from "./query-string.ts";
@@ -165,20 +168,30 @@ export function errorFormatOf(message: IncomingMessage): DataFormat | undefined 
 }
 
 /** The plan with the parameters of a `POST` body on top. @throws YtError for a body that is no map */
-export function withBodyParameters(
+export async function withBodyParameters(
   plan: RequestPlan,
   descriptor: CommandDescriptor,
   body: Buffer,
-): RequestPlan {
-  const layer = parseParameters("request body", body, parseFormat(plan.inputFormat));
+  clock: Clock,
+): Promise<RequestPlan> {
+  const work = parametersInSlices("request body", body, parseFormat(plan.inputFormat));
+  const layer = await inSlices(work, clock);
   const parameters = patchMap(plan.parameters, layer);
   return { ...plan, parameters, reply: planReply(descriptor, parameters) };
 }
 
 function parseParameters(what: string, bytes: Buffer, format: DataFormat): YsonMap {
+  return atOnce(parametersInSlices(what, bytes, format));
+}
+
+function* parametersInSlices(
+  what: string,
+  bytes: Buffer,
+  format: DataFormat,
+): Generator<void, YsonMap, void> {
   let value: YsonValue;
   try {
-    value = parseStructured(bytes, format);
+    value = yield* parseStructuredInSlices(bytes, format);
   } catch (error) {
     throw wrapParseError(`Unable to parse parameters from ${what}`, error);
   }

@@ -18,7 +18,7 @@ import {
   gzip,
   gzipSync,
 } from "node:zlib";
-import { YtError } from "@qyt/base";
+import { turn, YtError } from "@qyt/base";
 import { type BlockCodec, blockContentBytes, encodeBlock, encodeLastBlock } from "./block-codecs.ts";
 import type { ContentEncoding } from "./content-encoding.ts";
 import type { Exchange } from "./exchange.ts";
@@ -48,8 +48,20 @@ export function encodeWhole(encoding: ContentEncoding, body: Buffer): Buffer | P
       return isSmall ? brotliCompressSync(body, options) : brotliAsync(body, options);
     }
     case "blocks":
-      return Buffer.concat([...encodeBlocks(encoding.codec, body), encodeLastBlock(encoding.codec)]);
+      return body.length <= blockContentBytes
+        ? Buffer.concat([...encodeBlocks(encoding.codec, body), encodeLastBlock(encoding.codec)])
+        : encodeManyBlocks(encoding.codec, body);
   }
+}
+
+/** Blocks are compressed here and not in the thread pool: between two of them others have a turn. */
+async function encodeManyBlocks(codec: BlockCodec, body: Buffer): Promise<Buffer> {
+  const blocks: Buffer[] = [];
+  for (const block of encodeBlocks(codec, body)) {
+    blocks.push(block);
+    await turn();
+  }
+  return Buffer.concat([...blocks, encodeLastBlock(codec)]);
 }
 
 function brotliOptions(sizeHint: number): { params: Record<number, number> } {

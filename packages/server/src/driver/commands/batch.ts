@@ -5,6 +5,7 @@
 import {
   bare,
   type Clock,
+  inSlices,
   isMap,
   mapOf,
   toYtError,
@@ -13,7 +14,14 @@ import {
   type YsonValue,
   YtError,
 } from "@qyt/base";
-import { errorToYson, parseFormat, stringToBytes, writeStructured } from "@qyt/yson";
+import {
+  errorToYson,
+  isLargeValue,
+  parseFormat,
+  stringToBytes,
+  writeStructured,
+  writeStructuredInSlices,
+} from "@qyt/yson";
 import { open } from "../access.ts";
 import type { CommandRequest, CommandResponse } from "../command.ts";
 import { type CommandContext, defineCommand, structured } from "../define.ts";
@@ -93,7 +101,7 @@ class Slices {
 
 async function runOne(context: CommandContext, item: YsonMap, index: number): Promise<YsonMap> {
   try {
-    const request = toRequest(context, item, index);
+    const request = await toRequest(context, item, index);
     const response = await context.services.driver().execute(request);
     return await toResult(response);
   } catch (thrown) {
@@ -101,7 +109,7 @@ async function runOne(context: CommandContext, item: YsonMap, index: number): Pr
   }
 }
 
-function toRequest(context: CommandContext, item: YsonMap, index: number): CommandRequest {
+async function toRequest(context: CommandContext, item: YsonMap, index: number): Promise<CommandRequest> {
   const command = bare(item.get("command") ?? null);
   if (typeof command !== "string") {
     throw new YtError("Missing required parameter /command");
@@ -127,7 +135,7 @@ function toRequest(context: CommandContext, item: YsonMap, index: number): Comma
   if (batchId !== undefined && descriptor.isVolatile && !parameters.has("mutation_id")) {
     parameters.set("mutation_id", derivedMutationId(batchId, index));
   }
-  const body = bodyOf(command, descriptor.inputType, item.get("input"), parameters);
+  const body = await bodyOf(context, command, descriptor.inputType, item.get("input"), parameters);
   if (!parameters.has("input_format")) {
     parameters.set("input_format", "yson");
   }
@@ -154,12 +162,13 @@ function toRequest(context: CommandContext, item: YsonMap, index: number): Comma
   };
 }
 
-function bodyOf(
+async function bodyOf(
+  context: CommandContext,
   command: string,
   inputType: string,
   input: YsonValue | undefined,
   parameters: Map<string, YsonValue>,
-): Buffer {
+): Promise<Buffer> {
   if (inputType === "null") {
     return Buffer.alloc(0);
   }
@@ -174,7 +183,10 @@ function bodyOf(
     return stringToBytes(plain);
   }
   parameters.set("input_format", "yson");
-  return writeStructured(input, parseFormat("yson"));
+  const format = parseFormat("yson");
+  return isLargeValue(input)
+    ? inSlices(writeStructuredInSlices(input, format), context.services.cell.clock)
+    : writeStructured(input, format);
 }
 
 async function toResult(response: CommandResponse): Promise<YsonMap> {

@@ -1,7 +1,7 @@
 /** The tree's commands. Specified in: yt/yt/client/driver/cypress_commands.cpp. */
-import { isMap, limits, mapOf, type YsonValue, YtError } from "@qyt/base";
+import { inSlices, isMap, limits, mapOf, type YsonValue, YtError } from "@qyt/base";
 import { consumerSchema, producerSchema } from "@qyt/schema";
-import { parseStructured } from "@qyt/yson";
+import { parseStructuredInSlices } from "@qyt/yson";
 import { type CommandContext, defineCommand, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { cypressContext, wantsBareValue } from "../request-context.ts";
@@ -80,7 +80,8 @@ const exists = defineCommand({
 
 async function readBody(context: CommandContext): Promise<YsonValue> {
   const body = await context.request.readBody(limits.maxStructuredBodyBytes);
-  return parseStructured(body, context.inputFormat(), { maxDepth: limits.maxCypressYsonDepth });
+  const work = parseStructuredInSlices(body, context.inputFormat(), { maxDepth: limits.maxCypressYsonDepth });
+  return inSlices(work, context.services.cell.clock);
 }
 
 const set = defineCommand({
