@@ -197,7 +197,7 @@ class Agent {
       ask: (method, steps) => askOrchid(this.#orchid, method, steps),
     };
     try {
-      const server = await startAgentServer({ host, port, orchid, metrics: () => this.#metrics.answer() });
+      const server = await startAgentServer({ host, port, orchid, metrics: this.#metrics });
       this.#closers.push(() => server.close());
       return server;
     } catch (thrown) {

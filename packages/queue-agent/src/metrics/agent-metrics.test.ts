@@ -10,7 +10,7 @@ import { valueNode } from "../orchid/orchid-node.ts";
 import { PassStatus } from "../pass-status.ts";
 import { PassTotals } from "../pass-totals.ts";
 import type { QueueSnapshot } from "../snapshots/queue-snapshot.ts";
-import { parseMetrics, type Sample } from "../testing/metrics.ts";
+import { parseMetrics, type Sample, textOf } from "../testing/metrics.ts";
 import { consumerSnapshot, queueSnapshot, testQueue } from "../testing/snapshots.ts";
 import { AgentMetrics } from "./agent-metrics.ts";
 import { allSensors, seriesNames } from "./sensors.ts";
@@ -53,15 +53,15 @@ class World {
   }
 
   async read(name: string): Promise<readonly Sample[]> {
-    const { body } = await this.metrics.answer();
-    return parseMetrics(body.toString("utf8")).get(`yt_queue_agent_${name}`) ?? [];
+    const text = await textOf((sink) => this.metrics.write(sink));
+    return parseMetrics(text).get(`yt_queue_agent_${name}`) ?? [];
   }
 }
 
 test("before the agent has started the answer is empty", async () => {
-  const { body, contentType } = await new AgentMetrics(new FakeClock()).answer();
-  expect(body.toString()).toBe("");
-  expect(contentType).toMatch(/^text\/plain; version=0\.0\.4/);
+  const metrics = new AgentMetrics(new FakeClock());
+  expect(await textOf((sink) => metrics.write(sink))).toBe("");
+  expect(metrics.contentType).toMatch(/^text\/plain; version=0\.0\.4/);
 });
 
 test("[queue-agent 134] passes of all six kinds have index, start, duration and errors", async () => {
@@ -205,13 +205,6 @@ test("an export shows what it made, how far behind it is and what is left", asyn
   expect(await world.read("queue_static_export_pending_rows")).toEqual([{ labels, value: 70 }]);
   expect(await world.read("queue_static_export_paused")).toEqual([{ labels, value: 1 }]);
   expect(await world.read("queue_static_export_last_success_time")).toEqual([{ labels, value: 5 }]);
-});
-
-test("questions that come while an answer is made share it", async () => {
-  const { metrics } = new World();
-  const [first, second] = await Promise.all([metrics.answer(), metrics.answer()]);
-  expect(first).toBe(second);
-  expect(await metrics.answer()).not.toBe(first);
 });
 
 test("names are unique and those that Prometheus takes, and each help ends with the unit", () => {

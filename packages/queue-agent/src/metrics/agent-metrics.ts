@@ -13,7 +13,7 @@ import { agentGauges, type ProcessUsage } from "./agent-gauges.ts";
 import { AlertSensors } from "./alert-sensors.ts";
 import { ConsumerProfiles } from "./consumer-profiles.ts";
 import { writeExports } from "./export-sensors.ts";
-import { Exposition } from "./exposition.ts";
+import { Exposition, type PieceSink } from "./exposition.ts";
 import { ControllerPasses, type SinglePasses, writeExportPasses, writeSinglePasses } from "./pass-sensors.ts";
 import { QueueProfiles } from "./queue-profiles.ts";
 
@@ -27,15 +27,11 @@ export interface AgentMetricsParts extends SinglePasses {
   readonly usage: () => ProcessUsage;
 }
 
-export interface MetricsAnswer {
-  readonly contentType: string;
-  readonly body: Buffer;
-}
-
 /** The form that prom-client writes, too. */
-const contentType = "text/plain; version=0.0.4; charset=utf-8";
+const textFormat = "text/plain; version=0.0.4; charset=utf-8";
 
 export class AgentMetrics {
+  readonly contentType = textFormat;
   readonly profiler: PassProfiler;
   readonly #clock: Clock;
   readonly #queues = new QueueProfiles();
@@ -43,7 +39,6 @@ export class AgentMetrics {
   readonly #controllers = new ControllerPasses();
   readonly #alerts = new AlertSensors();
   #writeAll: ((exposition: Exposition) => Promise<void>) | undefined;
-  #answer: Promise<MetricsAnswer> | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -72,18 +67,11 @@ export class AgentMetrics {
     };
   }
 
-  /** The text for Prometheus. Questions that come while an answer is made share it. */
-  answer(): Promise<MetricsAnswer> {
-    this.#answer ??= this.#write().finally(() => {
-      this.#answer = undefined;
-    });
-    return this.#answer;
-  }
-
-  async #write(): Promise<MetricsAnswer> {
-    const exposition = new Exposition(this.#clock);
+  /** Writes the text for Prometheus. */
+  async write(sink: PieceSink): Promise<void> {
+    const exposition = new Exposition(this.#clock, sink);
     await this.#writeAll?.(exposition);
-    return { contentType, body: exposition.body() };
+    await exposition.end();
   }
 
   #retain({ queues, consumers }: ObjectRegistry): void {

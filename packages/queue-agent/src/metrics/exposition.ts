@@ -41,15 +41,19 @@ function escapeLabel(value: string): string {
     : value;
 }
 
-/** Collects the text of one answer. */
+/** Takes a piece of an answer; the next one is made when this resolves. */
+export type PieceSink = (piece: Buffer) => Promise<void>;
+
+/** Makes the text of one answer and gives it away in pieces, so that no answer is in memory as a whole. */
 export class Exposition {
   readonly #clock: Clock;
-  readonly #pieces: Buffer[] = [];
+  readonly #sink: PieceSink;
   #text: string[] = [];
   #sliceStartMs: number;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, sink: PieceSink) {
     this.#clock = clock;
+    this.#sink = sink;
     this.#sliceStartMs = clock.monotonic();
   }
 
@@ -74,22 +78,21 @@ export class Exposition {
     await this.breathe();
   }
 
-  /** Gives others a turn when it is time. */
+  /** Gives away what is written so far and others a turn, when it is time. */
   async breathe(): Promise<void> {
     if (this.#clock.monotonic() - this.#sliceStartMs >= sliceMs) {
-      this.#flush();
+      await this.end();
       await turn();
       this.#sliceStartMs = this.#clock.monotonic();
     }
   }
 
-  body(): Buffer {
-    this.#flush();
-    return Buffer.concat(this.#pieces);
-  }
-
-  #flush(): void {
-    this.#pieces.push(Buffer.from(this.#text.join("")));
-    this.#text = [];
+  /** Gives away what is left. */
+  async end(): Promise<void> {
+    if (this.#text.length > 0) {
+      const piece = Buffer.from(this.#text.join(""));
+      this.#text = [];
+      await this.#sink(piece);
+    }
   }
 }

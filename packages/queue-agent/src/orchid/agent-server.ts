@@ -13,7 +13,13 @@ export interface AgentServerOptions {
   readonly port: number;
   readonly orchid: OrchidNode;
   /** Absent: 404. */
-  readonly metrics?: () => Promise<{ readonly contentType: string; readonly body: Buffer | string }>;
+  readonly metrics?: MetricsSource;
+}
+
+export interface MetricsSource {
+  readonly contentType: string;
+  /** Gives away the text piece by piece, each when the one before has been taken. */
+  write(sink: (piece: Buffer) => Promise<void>): Promise<void>;
 }
 
 export interface AgentServer {
@@ -82,10 +88,37 @@ async function serve(
     return send(response, 200, "text/plain; charset=utf-8", "ok\n");
   }
   if (path === "/metrics" && isReading && options.metrics !== undefined) {
-    const { contentType, body } = await options.metrics();
-    return send(response, 200, contentType, body);
+    return sendMetrics(options.metrics, request.method === "HEAD", response);
   }
   refuse(response, 404, "There are /orchid, /metrics and /healthz here");
+}
+
+async function sendMetrics(metrics: MetricsSource, isHead: boolean, response: ServerResponse): Promise<void> {
+  response.writeHead(200, { "content-type": metrics.contentType });
+  if (!isHead) {
+    await metrics.write(async (piece) => {
+      if (response.destroyed) {
+        throw new YtError("The reader of the metrics has gone");
+      }
+      if (!response.write(piece)) {
+        await drained(response);
+      }
+    });
+  }
+  response.end();
+}
+
+/** Resolves when more may be written, and when the other side has gone. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off("drain", done);
+      response.off("close", done);
+      resolve();
+    };
+    response.on("drain", done);
+    response.on("close", done);
+  });
 }
 
 async function answerQuestion(

@@ -1,6 +1,6 @@
 /** Reads the text of an answer, for tests. */
 import { systemClock } from "@qyt/base";
-import { Exposition } from "../metrics/exposition.ts";
+import { Exposition, type PieceSink } from "../metrics/exposition.ts";
 
 export interface Sample {
   readonly labels: Readonly<Record<string, string>>;
@@ -39,11 +39,23 @@ function parseLabels(text: string): Readonly<Record<string, string>> {
   );
 }
 
+/** All pieces together. */
+export async function textOf(write: (sink: PieceSink) => Promise<void>): Promise<string> {
+  const pieces: Buffer[] = [];
+  await write(async (piece) => {
+    pieces.push(piece);
+  });
+  return Buffer.concat(pieces).toString("utf8");
+}
+
 /** What a part of the metrics writes. */
 export async function samplesOf(
   write: (exposition: Exposition) => Promise<void>,
 ): Promise<ReadonlyMap<string, readonly Sample[]>> {
-  const exposition = new Exposition(systemClock);
-  await write(exposition);
-  return parseMetrics(exposition.body().toString("utf8"));
+  const text = await textOf(async (sink) => {
+    const exposition = new Exposition(systemClock, sink);
+    await write(exposition);
+    await exposition.end();
+  });
+  return parseMetrics(text);
 }
