@@ -1,6 +1,7 @@
 // `npm run demo`: two clusters on free ports in a temporary directory, the listing of the Queue API
-// documentation step by step, then 20,000 real records through a producer session into a queue of three
-// partitions and through a consumer on the other cluster, every one compared with what went in.
+// documentation step by step with the Queue Agent's statuses and trimming, then 20,000 real records through a
+// producer session into a queue of three partitions and through a consumer on the other cluster, and as static
+// tables that the Queue Agent exports, every one compared with what went in.
 import { strict as assert } from "node:assert";
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -91,8 +92,33 @@ async function playListing({ pythia, freud }) {
     pythia.listQueueConsumerRegistrations({ queuePath: queue }),
   );
   assert.equal(registrations.length, 1, "One registration is due");
+  await statusStep(
+    "pythia: the Queue Agent's status of the queue",
+    pythia,
+    `${queue}/@queue_status`,
+    (status) => status.get("registrations")?.length === 1,
+  );
+  await statusStep(
+    "pythia: its partition is not mounted yet",
+    pythia,
+    `${queue}/@queue_partitions`,
+    ([partition]) => partition.get("error")?.get("attributes").get("state") === "unmounted",
+  );
   await step("pythia: mount the queue", () => mount(pythia, queue));
   await step("freud: mount the consumer", () => mount(freud, consumer));
+  await statusStep(
+    "pythia: now it is, and empty",
+    pythia,
+    `${queue}/@queue_partitions`,
+    ([partition]) => partition.get("upper_row_index") === 0n,
+  );
+  const queueName = `pythia:${queue}`;
+  await statusStep(
+    "freud: the status of the consumer",
+    freud,
+    `${consumer}/@queue_consumer_status`,
+    (status) => status.get("queues").get(queueName)?.get("partition_count") === 1n,
+  );
   await step("pythia: turn automatic trimming on", () =>
     pythia.set(`${queue}/@auto_trim_config`, Buffer.from("{enable=true}")),
   );
@@ -105,6 +131,12 @@ async function playListing({ pythia, freud }) {
       );
     }
   });
+  await statusStep(
+    "pythia: the rates of writing",
+    pythia,
+    `${queue}/@queue_status/write_row_count_rate`,
+    (rates) => rates.get("1m_raw") > 0,
+  );
   const pullConsumer = () =>
     rowsOf(freud, "pull_queue_consumer", {
       consumer_path: consumer,
@@ -117,7 +149,18 @@ async function playListing({ pythia, freud }) {
   await step("freud: advance the consumer from 0 to 42", () =>
     freud.advanceQueueConsumer(consumer, queueFromFreud, 0, { oldOffset: 0n, newOffset: 42n }),
   );
-  await step("pythia: trim to row 42, as the Queue Agent would", () => pythia.trimRows(queue, 0, 42n));
+  await statusStep(
+    "freud: the lag of the consumer",
+    freud,
+    `${consumer}/@queue_consumer_partitions`,
+    (queues) => queues.get(queueName)?.[0]?.get("unread_row_count") === 58n,
+  );
+  await statusStep(
+    "pythia: the Queue Agent has trimmed what the only vital consumer has read",
+    pythia,
+    `${queue}/@queue_partitions/0/lower_row_index`,
+    (index) => index === 42n,
+  );
   const trimmed = await stepRows(
     "freud: pull at offset 0 again: the next rows there are",
     pullConsumer,
@@ -159,6 +202,33 @@ async function step(title, action) {
   return answer;
 }
 
+/** A step that asks the Queue Agent, who needs a moment after each change. */
+function statusStep(title, client, path, isDue) {
+  return step(`${title}: @${path.split("/@")[1]}`, () => agentAnswer(client, path, isDue));
+}
+
+/** Asks until the answer is due; resolve errors are those of objects that the agent has not seen yet. */
+async function agentAnswer(client, path, isDue) {
+  for (let tries = 0; ; ++tries) {
+    let answer;
+    try {
+      answer = await client.get(path);
+    } catch (error) {
+      if (error.code !== 500) {
+        throw error;
+      }
+    }
+    if (answer !== undefined && isDue(answer)) {
+      return answer;
+    }
+    assert.ok(
+      tries < 600,
+      `${path} did not become what it must be within a minute; it is ${answer === undefined ? "not there" : pretty(answer)}`,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
 async function stepRows(title, action, weights) {
   console.log(`\n# ${title}`);
   const bytes = await action();
@@ -182,8 +252,8 @@ async function rowsOf(client, command, parameters) {
 }
 
 function pretty(answer) {
-  if (typeof answer === "string") {
-    return answer;
+  if (typeof answer === "string" || typeof answer === "bigint") {
+    return String(answer);
   }
   const value =
     answer instanceof Map || Array.isArray(answer)
@@ -223,6 +293,7 @@ async function carryFlights({ pythia, freud }) {
   );
   heading(`${flights.length} flight records through a queue of ${partitionCount} partitions`);
   await createFlightTables(pythia, freud);
+  await configureExport(pythia);
   const sent = await produce(pythia, flights);
   console.log(
     `Sent ${sent.rowCount} rows in ${sent.pushCount} pushes; the session skipped ${sent.skippedCount} that it had already.`,
@@ -234,6 +305,7 @@ async function carryFlights({ pythia, freud }) {
   );
   const received = await consume(freud);
   compareFlights(flights, received.records);
+  await checkExport(pythia, flights);
   const [counted] = await freud.selectRows(
     "sum(row_count) as row_count, sum(1) as batch_count from [//tmp/flight-batches] group by 1 as all",
   );
@@ -281,6 +353,55 @@ async function createFlightTables(pythia, freud) {
   await pythia.registerQueueConsumer("//tmp/flights", "<cluster=freud>//tmp/flight-consumer", {
     vital: true,
   });
+}
+
+const exportDirectory = "//tmp/flight-export";
+
+/** The flights go into static tables too, every second whatever was flushed, and then from the queue. */
+async function configureExport(pythia) {
+  await pythia.create("map_node", exportDirectory);
+  const id = await pythia.get("//tmp/flights/@id");
+  const set = (path, value) => pythia.set(path, writeYson(toYson(value), "text"));
+  await set(`${exportDirectory}/@queue_static_export_destination`, { originating_queue_id: id });
+  await set("//tmp/flights/@static_export_config", {
+    default: { export_directory: exportDirectory, export_period: 1000n },
+  });
+  await set("//tmp/flights/@auto_trim_config", { enable: true });
+}
+
+/** What was exported is the records, each once; what was read and exported has gone from the queue. */
+async function checkExport(pythia, flights) {
+  await agentAnswer(
+    pythia,
+    "//tmp/flights/@queue_partitions",
+    (partitions) =>
+      partitions.reduce((sum, partition) => sum + partition.get("upper_row_index"), 0n) ===
+      BigInt(flights.length),
+  );
+  // Only flushed rows are exported.
+  await pythia.unmountTable("//tmp/flights");
+  for (let tries = 0; (await pythia.get("//tmp/flights/@tablet_state")) !== "unmounted"; ++tries) {
+    assert.ok(tries < 600, "//tmp/flights was not unmounted within a minute");
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  await mount(pythia, "//tmp/flights");
+  await agentAnswer(pythia, "//tmp/flights/@queue_partitions", (partitions) =>
+    partitions.every((partition) => partition.get("available_row_count") === 0n),
+  );
+  const records = [];
+  const names = await pythia.list(exportDirectory);
+  for (const name of names) {
+    const rows = await rowsOf(pythia, "read_table", { path: `${exportDirectory}/${name}` });
+    records.push(...decodeRows(rows).map((row) => Number(row.record)));
+  }
+  assert.deepEqual(
+    records.sort((left, right) => left - right),
+    flights.map((_, index) => index),
+    "Every record is in one exported table",
+  );
+  console.log(
+    `The Queue Agent exported ${records.length} rows into ${names.length} static tables, each row once, and trimmed them from the queue.`,
+  );
 }
 
 async function produce(pythia, flights) {

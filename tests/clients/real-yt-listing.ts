@@ -13,7 +13,7 @@ import {
   needsQueueAgent,
   readListing,
 } from "./listing.ts";
-import { ClustersForYt, type Environment, hasEnvironment } from "./real-yt.ts";
+import { ClustersForYt, type Environment, hasEnvironment, soon } from "./real-yt.ts";
 
 /** The clusters that the listing is played on; by default as `qyt up` starts them. */
 export interface Stage {
@@ -69,21 +69,6 @@ function playOnce(environment: Environment, creation: ConsumerCreation, stage: S
     }
     await expectMissingSnapshot(clusters, environment);
   });
-}
-
-/** Asks again while the answer is another one. */
-async function soon(check: () => Promise<void>, limitMs = 30_000): Promise<void> {
-  const endMs = performance.now() + limitMs;
-  for (;;) {
-    try {
-      await check();
-      return;
-    } catch (thrown) {
-      if (performance.now() > endMs) {
-        throw thrown;
-      }
-    }
-  }
 }
 
 /** `create` prints the id of what it made; the listing leaves one of them out. */

@@ -113,3 +113,17 @@ export class ClustersForYt {
     await this.#folder.remove();
   }
 }
+
+/** Asks again while the check fails; its last failure is thrown. */
+export async function soon<T>(check: () => Promise<T>, limitMs = 60_000): Promise<T> {
+  const endMs = performance.now() + limitMs;
+  for (;;) {
+    try {
+      return await check();
+    } catch (thrown) {
+      if (performance.now() > endMs) {
+        throw thrown;
+      }
+    }
+  }
+}
