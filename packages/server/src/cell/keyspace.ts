@@ -19,6 +19,8 @@ export const keyspace = {
   mutationIds: 0x09,
   /** How far replicas of replicated tables are. */
   replication: 0x0a,
+  /** Since when the rows of sorted tables can be read. */
+  retainedRows: 0x0b,
 } as const;
 
 export type Keyspace = (typeof keyspace)[keyof typeof keyspace];

@@ -1,4 +1,6 @@
 /** Rows of sorted dynamic tables. */
+export { putRetained, readRetained, removeRetained } from "./retained-record.ts";
+export type { Retention } from "./retention.ts";
 export { firstRowKey, rowKeyAfter, rowKeyOf, rowsPrefix, storedKey } from "./row-keys.ts";
 export { LockGroups, type LockMode, mainGroup } from "./row-locks.ts";
 export { RowWatch } from "./row-watch.ts";

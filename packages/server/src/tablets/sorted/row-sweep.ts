@@ -1,12 +1,15 @@
 /**
  * Compaction of a sorted table: goes through all rows, a part at a time, and makes one version of those
- * that nobody can tell apart any more. It keeps nothing by row: what it remembers is where it is, and from
+ * that nobody is to tell apart any more: those at or below a horizon that `Retention` does not keep as they
+ * are. It keeps nothing by row: what it remembers is where it is, and from
  * which horizon on another sweep will find something.
  */
 import { type Cell, type KeyRange, keyAfter, type WriteBatch } from "../../cell/index.ts";
+import { expires, keepsWhole, newestOnly, type Retention, sameCounts } from "./retention.ts";
 import { rowKeyOf, versionKey, versionStamp } from "./row-keys.ts";
 import { putVersion, readVersions, removeVersion, type StoredVersion } from "./stored-versions.ts";
 import { type StoredColumns, VersionFold } from "./version-fold.ts";
+import type { VersionCell } from "./version-record.ts";
 
 /** So many versions are folded at once at most: a longer chain becomes shorter first. */
 const maxFoldedVersions = 256;
@@ -33,6 +36,9 @@ interface SweptRow {
   /** Oldest version above the horizon; a later sweep may fold it. */
   oldestRecent: bigint | undefined;
   recentCount: number;
+  /** Versions at or below the horizon that stay as they are, so far, and the oldest of them. */
+  keptCount: number;
+  kept: StoredVersion | undefined;
   isRecentDelete: boolean;
   /** Versions at or below the horizon being folded; empty once something covers the rest. */
   chain: StoredVersion[];
@@ -50,6 +56,9 @@ export class RowSweep {
   readonly #options: SweepOptions;
   /** A sweep at a horizon of at least this finds something; undefined: nothing to find. */
   #due: bigint | undefined = 0n;
+  /** Something written then goes when it is too old; undefined: nothing does. */
+  #agedDue: bigint | undefined;
+  #retention: Retention = newestOnly;
   #position: Buffer | undefined;
   #row: SweptRow | undefined;
   /** By which the versions of the row are folded. */
@@ -80,20 +89,46 @@ export class RowSweep {
     this.#row = undefined;
   }
 
+  #isDue(horizon: bigint): boolean {
+    return (
+      (this.#due !== undefined && horizon >= this.#due) ||
+      (this.#agedDue !== undefined && this.#agedDue < this.#retention.agedBefore)
+    );
+  }
+
+  #noteAging(timestamp: bigint): void {
+    if (this.#agedDue === undefined || timestamp < this.#agedDue) {
+      this.#agedDue = timestamp;
+    }
+  }
+
   /**
    * Reads on for about `maxRecords` records.
    * @returns whether the sweep has come to its end
    */
-  advance(batch: WriteBatch, rows: SweptRows, horizon: bigint, maxRecords: number): boolean {
+  advance(
+    batch: WriteBatch,
+    rows: SweptRows,
+    horizon: bigint,
+    maxRecords: number,
+    retention: Retention = newestOnly,
+  ): boolean {
+    if (!sameCounts(this.#retention, retention)) {
+      this.startAnew();
+    }
+    if (this.#position === undefined) {
+      this.#retention = retention;
+    }
     if (this.#columns !== undefined && !this.#columns.schema.equals(rows.columns.schema)) {
       this.startAnew();
     }
     this.#columns = rows.columns;
     if (this.#position === undefined) {
-      if (this.#due === undefined || horizon < this.#due) {
+      if (!this.#isDue(horizon)) {
         return true;
       }
       this.#due = undefined;
+      this.#agedDue = undefined;
       this.#position = this.#options.range.from;
     }
     const { cell, range } = this.#options;
@@ -147,18 +182,52 @@ export class RowSweep {
       row.oldestRecent = version.timestamp;
       row.recentCount++;
       row.isRecentDelete = row.recentCount === 1 && version.kind === "delete";
-      if (row.recentCount <= maxRecentVersions) {
+      if (expires(this.#retention)) {
+        this.#noteAging(version.timestamp);
+      }
+      const { minVersions, maxVersions } = this.#retention;
+      if (row.recentCount <= Math.max(maxRecentVersions, minVersions, maxVersions)) {
         return undefined;
       }
       row.oldestRecent = horizon + 1n;
       return "jump";
     }
     row.hasOlder = true;
+    const index = row.recentCount + row.keptCount;
+    if (row.chain.length === 0 && keepsWhole(this.#retention, index, version.timestamp)) {
+      if (expires(this.#retention) || index >= this.#retention.minVersions) {
+        this.#noteAging(version.timestamp);
+      }
+      row.kept = stored;
+      row.keptCount++;
+      return undefined;
+    }
+    this.#chainKept(batch, row, columns);
+    if (row.isCovered) {
+      this.#retain(row.coveredAt);
+      removeVersion(batch, stored);
+      return undefined;
+    }
+    this.#chain(batch, row, stored, columns);
+    return undefined;
+  }
+
+  /** What does not stay is folded into the oldest version that does. */
+  #chainKept(batch: WriteBatch, row: SweptRow, columns: StoredColumns): void {
+    const { kept } = row;
+    row.kept = undefined;
+    if (kept !== undefined) {
+      this.#chain(batch, row, kept, columns);
+    }
+  }
+
+  #chain(batch: WriteBatch, row: SweptRow, stored: StoredVersion, columns: StoredColumns): void {
+    const { version } = stored;
     if (version.kind === "delete" && row.chain.length === 0) {
       row.isCovered = true;
       row.coveredAt = version.timestamp;
       row.tombstone = stored;
-      return undefined;
+      return;
     }
     row.fold ??= new VersionFold(columns);
     row.fold.add(version);
@@ -171,7 +240,6 @@ export class RowSweep {
       this.#fold(batch, row, false);
       this.noteWrite(0n);
     }
-    return undefined;
   }
 
   /** Puts the one version that stands for the chain in the place of the newest of them. */
@@ -180,16 +248,35 @@ export class RowSweep {
     const { fold } = row;
     row.chain = [];
     row.fold = undefined;
-    if (newest === undefined || fold === undefined || older.length === 0) {
+    if (newest === undefined || fold === undefined) {
       return;
     }
-    this.#retain(newest.version.timestamp);
+    const { timestamp } = newest.version;
+    const agedBefore = isWhole && expires(this.#retention) ? this.#retention.agedBefore : 0n;
+    const isExpired = timestamp < agedBefore;
+    const version = fold.toVersion(isWhole, timestamp, agedBefore);
+    if (older.length === 0 && !isExpired && !hasOlderThan(newest, agedBefore)) {
+      this.#noteRemaining(newest.version.cells, timestamp);
+      return;
+    }
+    this.#retain(timestamp);
     for (const stored of [newest, ...older]) {
       removeVersion(batch, stored);
     }
-    const { timestamp } = newest.version;
-    const version = fold.toVersion(isWhole, timestamp);
-    putVersion(batch, this.#options.prefix, row.key, versionStamp(timestamp), version);
+    if (!isExpired) {
+      putVersion(batch, this.#options.prefix, row.key, versionStamp(timestamp), version);
+      this.#noteRemaining(version.cells, timestamp);
+    }
+  }
+
+  /** What remains of a row is due when it is too old. */
+  #noteRemaining(cells: readonly VersionCell[], timestamp: bigint): void {
+    if (expires(this.#retention)) {
+      this.#noteAging(timestamp);
+      for (const cell of cells) {
+        this.#noteAging(cell.timestamp ?? timestamp);
+      }
+    }
   }
 
   /** What was there before the timestamp goes. */
@@ -205,6 +292,9 @@ export class RowSweep {
     if (row === undefined) {
       return;
     }
+    if (this.#columns !== undefined) {
+      this.#chainKept(batch, row, this.#columns);
+    }
     this.#fold(batch, row, true);
     if (row.tombstone !== undefined) {
       removeVersion(batch, row.tombstone);
@@ -216,11 +306,17 @@ export class RowSweep {
   }
 }
 
+function hasOlderThan({ version }: StoredVersion, time: bigint): boolean {
+  return version.cells.some((cell) => (cell.timestamp ?? version.timestamp) < time);
+}
+
 function newRow(key: Buffer): SweptRow {
   return {
     key: Buffer.from(key),
     oldestRecent: undefined,
     recentCount: 0,
+    keptCount: 0,
+    kept: undefined,
     isRecentDelete: false,
     chain: [],
     fold: undefined,

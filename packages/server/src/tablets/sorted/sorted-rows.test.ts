@@ -12,7 +12,7 @@ let engine: EngineFixture;
 let table: DynamicTableHandle;
 beforeEach(async () => {
   engine = await EngineFixture.open();
-  table = await engine.createTable("//tmp/t", schema);
+  table = await engine.createTable("//tmp/t", schema, 'min_data_ttl="60s"');
 });
 afterEach(() => engine.close());
 

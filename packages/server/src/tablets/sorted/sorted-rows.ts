@@ -6,6 +6,8 @@
  */
 import type { PhysicalType, RowValue, TableSchema } from "@qyt/schema";
 import { type Cell, type KeyRange, prefixRange, type WriteBatch } from "../../cell/index.ts";
+import { putRetained } from "./retained-record.ts";
+import type { Retention } from "./retention.ts";
 import { decodeRowKey, encodeRowKey, rowKeyOf, rowsPrefix, versionKey, versionRange } from "./row-keys.ts";
 import { LockGroups, type RowLocks } from "./row-locks.ts";
 import { RowState } from "./row-state.ts";
@@ -56,6 +58,7 @@ export class SortedRows implements StoredColumns {
   /** Shared by all views of the rows. */
   readonly state: RowState;
   readonly #cell: Cell;
+  readonly #rowsId: string;
   readonly #prefix: Buffer;
   readonly #path: () => string;
   /** Position in the schema by column id; −1 for a column that is gone. */
@@ -66,6 +69,7 @@ export class SortedRows implements StoredColumns {
     this.schema = options.schema;
     this.#cell = options.cell;
     this.#path = options.path;
+    this.#rowsId = options.rowsId;
     this.#prefix = rowsPrefix(options.rowsId);
     this.keyTypes = options.schema.columns
       .slice(0, options.schema.keyColumnCount)
@@ -224,12 +228,20 @@ export class SortedRows implements StoredColumns {
 
   /**
    * Removes or joins versions that nobody can tell apart any more: those at or below `horizon`. Reads on
-   * where the last call ended, for about `maxRecords` records.
+   * where the last call ended, for about `maxRecords` records. What reads must not ask for any more is written
+   * down in the same batch.
+   * @param retention which of these versions stay apart
    * @returns whether there is nothing more to do for now
    */
-  compact(batch: WriteBatch, horizon: bigint, maxRecords: number): boolean {
+  compact(batch: WriteBatch, horizon: bigint, maxRecords: number, retention?: Retention): boolean {
     this.locks.forgetBefore(horizon);
-    return this.state.sweep.advance(batch, { columns: this, path: this.#path }, horizon, maxRecords);
+    const { sweep } = this.state;
+    const before = sweep.retainedTimestamp;
+    const isDone = sweep.advance(batch, { columns: this, path: this.#path }, horizon, maxRecords, retention);
+    if (sweep.retainedTimestamp !== before) {
+      putRetained(batch, this.#rowsId, sweep.retainedTimestamp);
+    }
+    return isDone;
   }
 
   /** The batch of the last `compact` was not committed. */

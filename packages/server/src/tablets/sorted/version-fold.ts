@@ -92,15 +92,16 @@ export class VersionFold {
    * The same as one version.
    * @param isWhole nothing older is left, whatever the versions said
    * @param timestamp of that version
+   * @param agedBefore values written earlier are left out
    */
-  toVersion(isWhole: boolean, timestamp: bigint): VersionInput {
+  toVersion(isWhole: boolean, timestamp: bigint, agedBefore = 0n): VersionInput {
     const kind = isWhole || this.isClosed ? "write" : "update";
     return {
       kind,
       sharedWrite: false,
       cells: [...this.#cells].flatMap(([columnId, { value, isOpen, timestamp: own }]) => {
         const column = this.#columnOf(columnId);
-        return column === undefined || (kind === "write" && value === null)
+        return column === undefined || own < agedBefore || (kind === "write" && value === null)
           ? []
           : [
               {

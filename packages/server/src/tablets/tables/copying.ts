@@ -88,7 +88,7 @@ function copySortedRows(
     draft.update(source.id, { state: withoutRows });
     return rowsId;
   }
-  environment.addSortedRows(targetId, rowsId);
+  environment.addSortedRows(draft.batch, targetId, rowsId);
   const prefix = rowsPrefix(rowsId);
   const target = rowsPrefix(targetId);
   const { from, to } = prefixRange(prefix);

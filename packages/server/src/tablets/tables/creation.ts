@@ -89,7 +89,7 @@ export function createState(
     ...(upstreamReplicaId === undefined ? {} : { upstreamReplicaId }),
   });
   if (isSorted) {
-    environment.addSortedRows(input.id);
+    environment.addSortedRows(draft.batch, input.id);
   }
   const presets = readPresets(isSorted, pivots.length, tabletCount, {
     trimmedRowCounts,

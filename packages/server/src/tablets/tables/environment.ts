@@ -1,7 +1,7 @@
 /** What the table type needs of the engine below, shared by all tables of the cluster. */
 import { assert, YtError } from "@qyt/base";
 import { timestampFromMs } from "@qyt/schema";
-import type { Cell } from "../../cell/index.ts";
+import type { Cell, WriteBatch } from "../../cell/index.ts";
 import type { Draft, Node } from "../../cypress/index.ts";
 import type { ChunkManager } from "../chunks/chunk-manager.ts";
 import type { Prepared } from "../chunks/prepared.ts";
@@ -12,13 +12,13 @@ import { earlierOf } from "../ordered/tablet-state.ts";
 import { ReplicationProgress } from "../replicated/progress.ts";
 import { ReplicaIndex } from "../replicated/replica-state.ts";
 import { ReplicationErrors } from "../replicated/replication-errors.ts";
-import { SortedRows } from "../sorted/index.ts";
+import { putRetained, readRetained, SortedRows } from "../sorted/index.ts";
 import { DiskLedger } from "./disk-usage.ts";
 import { noQueueAgents, type QueueAgentAccess } from "./queue-agent-access.ts";
 import type { TableState, TabletRecord } from "./table-state.ts";
 
-/** Versions of sorted rows younger than this stay, so that reads at a recent timestamp find them. */
-export const recentVersionsMs = 60_000;
+/** Of rows whose retention was not written down, versions younger than this had stayed. */
+const recentVersionsMs = 60_000;
 
 export class TableEnvironment {
   readonly cell: Cell;
@@ -49,7 +49,7 @@ export class TableEnvironment {
   readonly #removedRows = new Set<string>();
   /** By rows id, where it is known better than `#retainedAtStart`. */
   readonly #retainedBefore = new Map<string, bigint>();
-  /** What compaction has left was not written down: it goes up to this time at most. */
+  /** Of rows that an older release has compacted: it did not write down what it left, this time at most. */
   readonly #retainedAtStart: bigint;
   /** Commit timestamps of the newest writes to sorted tablets, where they are known. */
   readonly #writtenAt = new Map<string, bigint>();
@@ -140,13 +140,16 @@ export class TableEnvironment {
     return (
       this.#sortedRows.get(rowsId)?.state.sweep.retainedTimestamp ??
       this.#retainedBefore.get(rowsId) ??
+      readRetained(this.cell, rowsId) ??
       this.#retainedAtStart
     );
   }
 
   /** New sorted rows: none, or those of another table, which lack what it lacks. */
-  addSortedRows(rowsId: string, copiedFrom?: string): void {
-    this.#retainedBefore.set(rowsId, copiedFrom === undefined ? 0n : this.retainedTimestamp(copiedFrom));
+  addSortedRows(batch: WriteBatch, rowsId: string, copiedFrom?: string): void {
+    const retained = copiedFrom === undefined ? 0n : this.retainedTimestamp(copiedFrom);
+    this.#retainedBefore.set(rowsId, retained);
+    putRetained(batch, rowsId, retained);
   }
 
   #lastWriteInto(tablets: readonly TabletRecord[]): bigint {

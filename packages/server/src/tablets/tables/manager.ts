@@ -26,14 +26,14 @@ import type { TabletTransactions } from "../transactions/index.ts";
 import { type AlterOptions, alterTable } from "./alter.ts";
 import { createChunkType, findChunkObject } from "./chunk-objects.ts";
 import { DynamicTableHandle } from "./dynamic-table-handle.ts";
-import { recentVersionsMs, TableEnvironment } from "./environment.ts";
+import { TableEnvironment } from "./environment.ts";
 import { changeTabletStates, type LifecycleCommand, type TabletRange } from "./lifecycle.ts";
 import { maintainTablets } from "./maintenance.ts";
 import { noQueueAgents, type QueueAgentAccess } from "./queue-agent-access.ts";
 import { QueueObjects } from "./queue-objects.ts";
 import { choosePivots, type ReshardOptions, reshardTable } from "./reshard.ts";
 import { tabletFormatOf } from "./row-format.ts";
-import { bundleOf } from "./settings.ts";
+import { bundleOf, sortedRetention } from "./settings.ts";
 import { hasOrderedTablets, isSortedDynamic, isTableType, type TableState } from "./table-state.ts";
 import { createReplicatedTableType, createTableType } from "./table-type.ts";
 
@@ -404,8 +404,11 @@ export class TableManager {
         this.cypress.view().pathOf(present),
       );
       const batch = new WriteBatch();
-      const recent = timestampFromMs(cell.clock.now() - recentVersionsMs);
-      isDone = rows.compact(batch, earlierOf(horizon, recent), compactedRecordsPerTurn);
+      const table = present as Node<TableState>;
+      const nowMs = cell.clock.now();
+      const { minTtlMs, retention } = sortedRetention(table.attributes, table.state, nowMs);
+      const recent = timestampFromMs(Math.max(0, nowMs - minTtlMs));
+      isDone = rows.compact(batch, earlierOf(horizon, recent), compactedRecordsPerTurn, retention);
       if (batch.entryCount > 0) {
         try {
           await cell.commit({ batch });

@@ -4,12 +4,14 @@
  * yt/yt/server/lib/tablet_node/config.cpp (mount settings).
  */
 import { bare, isMap, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { timestampFromMs } from "@qyt/schema";
 import {
   defaultFlushSettings,
   defaultTtlSettings,
   type FlushSettings,
   type TtlSettings,
 } from "../ordered/index.ts";
+import type { Retention } from "../sorted/index.ts";
 import type { TableState } from "./table-state.ts";
 
 export interface Setting {
@@ -185,13 +187,15 @@ function number(value: YsonValue | undefined, fallback: number): number {
   return typeof plain === "number" ? plain : fallback;
 }
 
-const durationPattern = /^(\d+)(ms|s|m|h|d)$/;
+const durationPattern = /^(\d+(?:\.\d+)?)(us|ms|s|m|h|d|w)?$/;
 const durationUnits: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1000,
   m: 60_000,
   h: 3_600_000,
   d: 86_400_000,
+  w: 604_800_000,
+  us: 0.001,
 };
 
 /** Milliseconds as a number or a string such as `36h`. */
@@ -230,6 +234,26 @@ export function ttlSettings(attributes: YsonMap, state: TableState): TtlSettings
     minDataTtlMs: durationMs(read("min_data_ttl"), defaultTtlSettings.minDataTtlMs),
     maxDataTtlMs: durationMs(read("max_data_ttl"), defaultTtlSettings.maxDataTtlMs),
     rowCountToKeep: number(read("row_count_to_keep"), defaultTtlSettings.rowCountToKeep),
+  };
+}
+
+export interface SortedRetention {
+  /** What is younger stays. */
+  readonly minTtlMs: number;
+  readonly retention: Retention;
+}
+
+/** Which old versions of a sorted table's rows go. */
+export function sortedRetention(attributes: YsonMap, state: TableState, nowMs: number): SortedRetention {
+  const { minDataVersions, maxDataVersions, minDataTtlMs, maxDataTtlMs } = ttlSettings(attributes, state);
+  const lifetimeMs = maxDataVersions === 0 ? minDataTtlMs : Math.max(minDataTtlMs, maxDataTtlMs);
+  return {
+    minTtlMs: minDataTtlMs,
+    retention: {
+      minVersions: minDataVersions,
+      maxVersions: maxDataVersions,
+      agedBefore: timestampFromMs(Math.max(0, nowMs - lifetimeMs)),
+    },
   };
 }
 

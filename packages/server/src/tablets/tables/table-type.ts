@@ -7,7 +7,7 @@ import { prefixRange } from "../../cell/index.ts";
 import type { Draft, Node, NodeType } from "../../cypress/index.ts";
 import { replicatedTableAttributes } from "../replicated/replica-attributes.ts";
 import { replicatedTableObjectType, replicatedTableTypeName } from "../replicated/replica-state.ts";
-import { rowsPrefix } from "../sorted/index.ts";
+import { removeRetained, rowsPrefix } from "../sorted/index.ts";
 import { abortRows, commitRows, holdRows, releaseRows, staticStatistics } from "../static/table-rows.ts";
 import { copyState } from "./copying.ts";
 import { createState } from "./creation.ts";
@@ -94,6 +94,7 @@ function dropRows(environment: TableEnvironment, draft: Draft, node: Node<TableS
       environment.stopWrites(draft, id);
     }
     environment.cell.scheduleRangeRemoval(draft.batch, from, to);
+    removeRetained(draft.batch, rowsId);
     draft.onDurable(() => environment.forgetSortedRows(rowsId));
   }
   if (isSortedDynamic(state)) {
