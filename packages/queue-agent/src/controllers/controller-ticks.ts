@@ -21,7 +21,7 @@ export class ControllerTicks {
   readonly #reads: AgentReads;
   readonly #executor: PeriodicExecutor;
   readonly #busyClusters = new Set<string>();
-  #durationMs: number | null = null;
+  readonly #durationsMs = new Map<string, number>();
 
   constructor(context: AgentContext, registry: ObjectRegistry, reads: AgentReads) {
     this.#context = context;
@@ -35,9 +35,12 @@ export class ControllerTicks {
     });
   }
 
-  /** How long the latest tick took until the passes of all objects had ended, in milliseconds; `null`: none yet. */
+  /**
+   * How long the latest passes of all objects took, from the start of a tick until the last of them had ended,
+   * in milliseconds; of the slowest cluster. `null`: none yet.
+   */
   get durationMs(): number | null {
-    return this.#durationMs;
+    return this.#durationsMs.size === 0 ? null : Math.max(...this.#durationsMs.values());
   }
 
   start(): void {
@@ -57,7 +60,6 @@ export class ControllerTicks {
 
   /** Each cluster by itself: one that is slow, or down, holds up its own objects alone. */
   async #tick(signal: AbortSignal): Promise<void> {
-    const startMs = this.#context.clock.monotonic();
     const clusters = new Map<string, ClusterObjects>();
     const objectsOf = (cluster: string): ClusterObjects => {
       const objects = clusters.get(cluster) ?? { queues: [], consumers: [] };
@@ -77,7 +79,6 @@ export class ControllerTicks {
       }
     }
     await this.#atMost(this.#context.config().agent.controller.passPeriodMs, Promise.all(ticks), signal);
-    this.#durationMs = this.#context.clock.monotonic() - startMs;
   }
 
   async #tickCluster(
@@ -86,13 +87,21 @@ export class ControllerTicks {
     consumers: readonly ConsumerObject[],
     signal: AbortSignal,
   ): Promise<void> {
+    const { clock } = this.#context;
+    const startMs = clock.monotonic();
     this.#busyClusters.add(cluster);
     try {
       const patienceMs = this.#context.config().agent.controller.passPeriodMs * patienceShare;
       await this.#reads.cluster(cluster).refresh();
       // Who is still in an earlier pass is left alone, so that it takes nobody's place.
-      await this.#atMost(patienceMs, runPasses(queues.filter(isIdle)), signal);
-      await this.#atMost(patienceMs, runPasses(consumers.filter(isIdle)), signal);
+      const queuePasses = runPasses(queues.filter(isIdle));
+      await this.#atMost(patienceMs, queuePasses, signal);
+      const consumerPasses = runPasses(consumers.filter(isIdle));
+      // Passes never reject.
+      void Promise.all([queuePasses, consumerPasses]).then(() => {
+        this.#durationsMs.set(cluster, clock.monotonic() - startMs);
+      });
+      await this.#atMost(patienceMs, consumerPasses, signal);
     } finally {
       this.#busyClusters.delete(cluster);
     }
