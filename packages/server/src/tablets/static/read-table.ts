@@ -174,6 +174,12 @@ function openSource(
 ): RowSource {
   const { environment } = tables;
   const { state } = node;
+  if (state.isReplicated === true) {
+    throw new YtError(
+      "A replicated table has no rows of its own: read the table of a replica, or this one with select_rows, lookup_rows or pull_queue",
+      { attributes: { table_id: node.id } },
+    );
+  }
   const kind: TableKind = isSortedDynamic(state) ? "sorted" : isOrderedDynamic(state) ? "ordered" : "static";
   const ranges = readRanges(path, kind, state.schema.isSorted);
   switch (kind) {
