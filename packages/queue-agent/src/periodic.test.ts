@@ -89,8 +89,7 @@ it("runs once when asked to, behind the run under way", async () => {
   await executor.runOnce();
   expect(starts).toEqual([0, 0]);
   await executor.stop();
-  await executor.runOnce();
-  expect(starts).toHaveLength(3);
+  expect(starts).toHaveLength(2);
   expect(clock.timerCount).toBe(0);
 });
 
@@ -112,4 +111,16 @@ it("spreads the first runs", async () => {
   await executor.stop();
   expect(starts[0]).toBeGreaterThan(0);
   expect(starts[0]).toBeLessThan(100);
+});
+
+it("runs nothing any more once it is stopped, also when somebody asks for one more run", async () => {
+  const { starts, executor } = setUp(async () => {});
+  await executor.runOnce();
+  await executor.stop();
+  await executor.runOnce();
+  expect(starts).toEqual([0]);
+  executor.start();
+  await executor.runOnce();
+  await executor.stop();
+  expect(starts.length).toBeGreaterThan(1);
 });

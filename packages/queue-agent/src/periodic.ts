@@ -27,6 +27,8 @@ const minRestShare = 0.1;
 export class PeriodicExecutor {
   readonly #options: PeriodicOptions;
   #abort: AbortController | undefined;
+  /** Nothing runs between `stop` and the next `start`. */
+  #isStopped = false;
   #loop: Promise<void> = Promise.resolve();
   #running: Promise<void> = Promise.resolve();
 
@@ -41,6 +43,7 @@ export class PeriodicExecutor {
   /** Does nothing when it is started already. */
   start(): void {
     if (this.#abort === undefined) {
+      this.#isStopped = false;
       this.#abort = new AbortController();
       this.#loop = this.#loop.then(() => this.#repeat(this.#abort?.signal ?? AbortSignal.abort()));
     }
@@ -48,12 +51,16 @@ export class PeriodicExecutor {
 
   /** Aborts the run under way and resolves when it has ended. May be started again. */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#abort?.abort();
     this.#abort = undefined;
     await Promise.all([this.#loop, this.#running]);
   }
 
-  /** One more run, behind the one under way; `start` is not needed. Never rejects: see `onError`. */
+  /**
+   * One more run, behind the one under way; `start` is not needed, but after `stop` there is none. Never rejects:
+   * see `onError`.
+   */
   runOnce(signal: AbortSignal = this.#abort?.signal ?? new AbortController().signal): Promise<void> {
     this.#running = this.#running.then(() => this.#runOne(signal));
     return this.#running;
@@ -83,7 +90,7 @@ export class PeriodicExecutor {
   }
 
   async #runOne(signal: AbortSignal): Promise<void> {
-    if (signal.aborted) {
+    if (signal.aborted || this.#isStopped) {
       return;
     }
     try {

@@ -9,7 +9,7 @@ import { type Clock, mapOf, sleep, toYtError, type YsonMap } from "@qyt/base";
 import type { YtClient } from "@qyt/client";
 import { escapeYPathLiteral, writeYson } from "@qyt/yson";
 import type { Logger } from "pino";
-import { PingedTransaction } from "./pinged-transaction.ts";
+import { PingedTransaction } from "../pinged-transaction.ts";
 
 /** The key of the shared lock that says that an instance lives. */
 export const presenceKey = "presence";
@@ -53,10 +53,10 @@ export class InstanceRegistration {
       this.#onPresent = resolve;
     });
     this.#loop = this.#run(abort.signal);
-    const aborted = new Promise<void>((resolve) => {
-      signal.addEventListener("abort", () => resolve(), { once: true });
-    });
-    await Promise.race([present, aborted]);
+    const onAbort = (): void => this.#onPresent();
+    signal.addEventListener("abort", onAbort, { once: true });
+    await present;
+    signal.removeEventListener("abort", onAbort);
     signal.throwIfAborted();
   }
 

@@ -7,7 +7,7 @@
 import { type Clock, isMap, mapOf, sleep, toYtError, YtError } from "@qyt/base";
 import type { YtClient } from "@qyt/client";
 import type { Logger } from "pino";
-import { PingedTransaction } from "./pinged-transaction.ts";
+import { PingedTransaction } from "../pinged-transaction.ts";
 
 export interface ElectionOptions {
   /** Asked at each try: connections change. */

@@ -27,7 +27,7 @@ import {
   encodeProgress,
 } from "./export-progress.ts";
 import { boundaryAt } from "./export-time.ts";
-import { exportTransactionTimeoutMs, inTransaction } from "./export-transaction.ts";
+import { inTransaction, nestedTransactionTimeoutMs } from "./export-transaction.ts";
 import { type ExportedTableOptions, makeExportedTable } from "./exported-table.ts";
 import { decodeQueueChunks, type QueueChunk, type QueueChunks } from "./queue-chunks.ts";
 
@@ -290,7 +290,7 @@ class TaskInTransaction {
   async #tryPart(part: ExportPart): Promise<YtError | null> {
     const { client, signal } = this.#options;
     const inner = await client.startTransaction({
-      transactionTimeoutMs: exportTransactionTimeoutMs,
+      transactionTimeoutMs: nestedTransactionTimeoutMs,
       parentId: this.#transactionId,
       signal,
     });

@@ -2,12 +2,14 @@
  * The master transaction of an export task: pinged until it ends. When the agent dies, the cluster aborts it
  * after its timeout, and with it everything that the task has done.
  */
-import { type Clock, sleep } from "@qyt/base";
+import { type Clock, mapOf } from "@qyt/base";
 import type { YtClient } from "@qyt/client";
+import { PingedTransaction } from "../pinged-transaction.ts";
 
-/** Nested transactions have the same; they end with the one around them. */
-export const exportTransactionTimeoutMs = 30_000;
-const pingPeriodMs = 7_500;
+/** So long the directory stays locked at most when the agent dies in the middle of a task. */
+export const exportTransactionTimeoutMs = 10_000;
+/** Nested transactions are not pinged: they end with the one around them. */
+export const nestedTransactionTimeoutMs = 3_600_000;
 
 /**
  * Runs `work` in a new transaction and commits it; when `work` throws, or the commit does, it is aborted.
@@ -22,40 +24,17 @@ export async function inTransaction<T>(
   title: string,
   work: (transactionId: string) => Promise<T>,
 ): Promise<T> {
-  const transactionId = await client.startTransaction({
-    transactionTimeoutMs: exportTransactionTimeoutMs,
-    attributes: new Map([["title", title]]),
+  const transaction = await PingedTransaction.start(
+    { client, clock, timeoutMs: exportTransactionTimeoutMs, attributes: mapOf({ title }) },
     signal,
-  });
-  const pinging = new AbortController();
-  const pings = ping(client, clock, transactionId, pinging.signal);
+  );
   try {
-    const result = await work(transactionId);
+    const result = await work(transaction.id);
     signal.throwIfAborted();
-    await client.commitTransaction(transactionId, { signal });
+    await transaction.commit(signal);
     return result;
   } catch (thrown) {
-    // Not waited for long: a cluster that is gone aborts it by itself.
-    await client.abortTransaction(transactionId, { timeoutMs: pingPeriodMs }).catch(() => {});
+    await transaction.close();
     throw thrown;
-  } finally {
-    pinging.abort();
-    await pings;
-  }
-}
-
-async function ping(
-  client: YtClient,
-  clock: Clock,
-  transactionId: string,
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await sleep(clock, pingPeriodMs, signal);
-      await client.pingTransaction(transactionId, { signal });
-    } catch {
-      // A transaction that is gone fails the next request of the task, which says so.
-    }
   }
 }

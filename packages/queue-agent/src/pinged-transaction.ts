@@ -23,7 +23,8 @@ export class PingedTransaction {
   readonly #ended: Promise<void>;
   /** Monotonic time of the start of the last ping that was answered. */
   #aliveMs: number;
-  #isLost = false;
+  /** Committed, or lost: there is nothing to abort any more. */
+  #isOver = false;
 
   private constructor(id: string, startMs: number, options: PingedTransactionOptions) {
     this.id = id;
@@ -47,7 +48,7 @@ export class PingedTransaction {
   get isAlive(): boolean {
     const { clock, timeoutMs } = this.#options;
     return (
-      !this.#isLost &&
+      !this.#isOver &&
       !this.#abort.signal.aborted &&
       clock.monotonic() - this.#aliveMs < timeoutMs * trustShare
     );
@@ -55,20 +56,34 @@ export class PingedTransaction {
 
   /** Resolves when it is lost or closed, or the signal aborts. */
   async endedOr(signal: AbortSignal): Promise<void> {
+    let onAbort = (): void => {};
     const aborted = new Promise<void>((resolve) => {
-      if (signal.aborted) {
-        resolve();
-      }
-      signal.addEventListener("abort", () => resolve(), { once: true });
+      onAbort = resolve;
     });
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) {
+      onAbort();
+    }
     await Promise.race([this.#ended, aborted]);
+    // The signal may live as long as the process, which has many transactions.
+    signal.removeEventListener("abort", onAbort);
   }
 
-  /** Aborts it on the cluster, if that answers, and stops to ping it. */
+  /**
+   * Commits it; it is pinged until the cluster answers.
+   * @throws YtError of the commit: then it is unknown whether it was made, and `close` is still to be called
+   */
+  async commit(signal: AbortSignal): Promise<void> {
+    await this.#options.client.commitTransaction(this.id, { signal });
+    this.#isOver = true;
+    await this.close();
+  }
+
+  /** Aborts it on the cluster, if that answers and it is not committed, and stops to ping it. */
   async close(): Promise<void> {
     this.#abort.abort();
     await this.#ended;
-    if (!this.#isLost) {
+    if (!this.#isOver) {
       const { client, timeoutMs } = this.#options;
       await client.abortTransaction(this.id, { timeoutMs }).catch(() => {});
     }
@@ -85,12 +100,12 @@ export class PingedTransaction {
         this.#aliveMs = startMs;
       } catch (thrown) {
         if (toYtError(thrown).has("NoSuchTransaction")) {
-          this.#isLost = true;
+          this.#isOver = true;
           return;
         }
       }
       if (!signal.aborted && !this.isAlive) {
-        this.#isLost = true;
+        this.#isOver = true;
         return;
       }
       const restMs = Math.max(0, startMs + periodMs - clock.monotonic());

@@ -2,7 +2,7 @@ import { mapOf, seededRandom, type YsonValue } from "@qyt/base";
 import { createClient, type TransportResponse } from "@qyt/client";
 import { FakeClock, settle } from "@qyt/testing";
 import { writeJson, writeYson } from "@qyt/yson";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { PingedTransaction } from "./pinged-transaction.ts";
 
 type Answer = YsonValue | { readonly errorCode: bigint } | "silence";
@@ -112,4 +112,37 @@ it("goes on when the proxy is back in time", async () => {
   await clock.advance(10_000);
   expect(transaction.isAlive).toBe(true);
   await transaction.close();
+});
+
+it("is committed once, and neither pinged nor aborted afterwards", async () => {
+  const { clock, asked, start } = setUp();
+  const transaction = await start();
+  await transaction.commit(new AbortController().signal);
+  expect(asked).toContain("commit_transaction");
+  asked.length = 0;
+  await transaction.close();
+  await clock.advance(60_000);
+  expect(asked).toEqual([]);
+  expect(clock.timerCount).toBe(0);
+});
+
+it("is aborted when its commit fails", async () => {
+  const { asked, proxy, start } = setUp();
+  const transaction = await start();
+  proxy.answer = (command) => (command === "commit_transaction" ? { errorCode: 1n } : mapOf({}));
+  await expect(transaction.commit(new AbortController().signal)).rejects.toThrow("no");
+  await transaction.close();
+  expect(asked.slice(-2)).toEqual(["commit_transaction", "abort_transaction"]);
+});
+
+it("leaves no listener behind on a signal that outlives it", async () => {
+  const { start } = setUp();
+  const signal = new AbortController().signal;
+  const transaction = await start();
+  const added = vi.spyOn(signal, "addEventListener");
+  const removed = vi.spyOn(signal, "removeEventListener");
+  const ended = transaction.endedOr(signal);
+  await transaction.close();
+  await ended;
+  expect(removed).toHaveBeenCalledTimes(added.mock.calls.length);
 });
