@@ -307,6 +307,8 @@ const onRows: Scenario[] = [
     table: (area) => area.path("sorted"),
     parameters: (area) => ({ query: `secret from [${area.path("sorted")}]` }),
   },
+  { command: "get_table_pivot_keys", parameters: onPath("sorted") },
+  { command: "get_table_mount_info", parameters: onPath("sorted") },
   {
     command: "explain_query",
     table: (area) => area.path("sorted"),

@@ -4,9 +4,13 @@ import { isOrdinaryTimestamp, syncLastCommittedTimestamp } from "@qyt/schema";
 import type { DynamicTable } from "../tablets/index.ts";
 import type { CommandContext } from "./define.ts";
 
+/** @throws YtError 1716 for a queue */
 export function requireSorted(table: DynamicTable): void {
   if (!table.sorted) {
-    throw new YtError(`Table ${table.path} is not sorted`, { attributes: { path: table.path } });
+    throw new YtError(`Table ${table.path} is not sorted`, {
+      code: "TableMustBeSorted",
+      attributes: { path: table.path },
+    });
   }
 }
 

@@ -11,6 +11,7 @@ import { replicaCommands } from "./replicas.ts";
 import { rowCommands } from "./rows.ts";
 import { selectCommands } from "./select-rows.ts";
 import { staticTableCommands } from "./static-tables.ts";
+import { tableLayoutCommands } from "./table-layout.ts";
 import { tableCommands } from "./tables.ts";
 import { transactionCommands } from "./transactions.ts";
 
@@ -18,6 +19,7 @@ export const allCommands: readonly RegisteredCommand[] = [
   ...transactionCommands,
   ...cypressCommands,
   ...tableCommands,
+  ...tableLayoutCommands,
   ...rowCommands,
   ...replicaCommands,
   ...lookupCommands,

@@ -24,6 +24,7 @@ import { TableReplication } from "../replicated/table-replication.ts";
 import type { ScannedRows } from "../sorted/index.ts";
 import type { TabletTransactions } from "../transactions/index.ts";
 import { type AlterOptions, alterTable } from "./alter.ts";
+import { createChunkListType, findChunkListObject } from "./chunk-list-objects.ts";
 import { createChunkType, findChunkObject } from "./chunk-objects.ts";
 import { DynamicTableHandle } from "./dynamic-table-handle.ts";
 import { TableEnvironment } from "./environment.ts";
@@ -96,6 +97,7 @@ export class TableManager {
       createReplicaType(environment) as NodeType,
       createFileType(environment) as NodeType,
       createChunkType() as NodeType,
+      createChunkListType() as NodeType,
     ];
   }
 
@@ -151,9 +153,14 @@ export class TableManager {
     }
   }
 
-  /** Objects that are not in the tree: chunks by their ids. */
+  /** Objects that are not in the tree: chunks and chunk lists by their ids. */
   findObject(id: string): Node | undefined {
-    return findChunkObject(this.environment.chunks, id);
+    return (
+      findChunkObject(this.environment.chunks, id) ??
+      (this.#cypress === undefined
+        ? undefined
+        : findChunkListObject(this.environment, this.#cypress.view(), id))
+    );
   }
 
   /** Takes over committed changes of the tree; `undefined` for a node that is gone. */

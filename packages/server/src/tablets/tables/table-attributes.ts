@@ -18,6 +18,7 @@ import {
 import type { TabletStatistics } from "../ordered/index.ts";
 import { noReplicaId } from "../replicated/replica-state.ts";
 import { staticChunks, staticStatistics } from "../static/table-rows.ts";
+import { chunkListIdOf } from "./chunk-list-objects.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { queueAttributes } from "./queue-attributes.ts";
 import { type Setting, settingOf, tableSettings } from "./settings.ts";
@@ -72,7 +73,9 @@ export function tableAttributes(environment: TableEnvironment): ReadonlyMap<stri
   add("compression_ratio", () => 1);
   add("chunk_count", (state) => BigInt(totals(environment, state).chunkCount));
   add("chunk_ids", (state) => chunkIds(environment, state), opaque);
-  add("chunk_list_id", (state) => state.chunkListId ?? "0-0-0-0");
+  add("chunk_list_id", (state, { id }) =>
+    isOrderedDynamic(state) ? chunkListIdOf(id) : (state.chunkListId ?? "0-0-0-0"),
+  );
   for (const name of ["compression_statistics", "erasure_statistics", "optimize_for_statistics"]) {
     add(name, () => mapOf({}), opaque);
   }
