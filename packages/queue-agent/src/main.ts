@@ -219,19 +219,20 @@ class Agent {
     const { proxy, access } = this.#config;
     const clock = this.#clock;
     const random = this.#random;
-    const { client, transport } = agentClient({ ...access, proxy }, clock, random);
-    let stateCluster: string;
-    try {
-      stateCluster = await this.#untilDone(`asking ${proxy} for its name`, signal, async () => {
+    const stateCluster = await this.#untilDone(`asking ${proxy} for its name`, signal, async () => {
+      // Anew each time: the token may be a better one by now.
+      const current = [...this.#access().values()].find((each) => each.proxy === proxy);
+      const { client, transport } = agentClient({ ...access, ...current, proxy }, clock, random);
+      try {
         const name = await client.get("//sys/@cluster_name", { signal });
         if (typeof name !== "string" || name === "") {
           throw new YtError(`The cluster at ${proxy} has no name in //sys/@cluster_name`);
         }
         return name;
-      });
-    } finally {
-      await transport.close();
-    }
+      } finally {
+        await transport.close();
+      }
+    });
     const own = this.#access().get(stateCluster);
     const result = new ClusterClients({
       stateCluster,
@@ -291,14 +292,17 @@ class Agent {
     return { registration, election };
   }
 
-  /** Tries again until it succeeds: a cluster may start after its agent. */
+  /** Tries again until it succeeds: a cluster may start after its agent. Warns of each failure once. */
   async #untilDone<T>(what: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    for (;;) {
+    for (let last = ""; ; ) {
       try {
         return await work();
       } catch (thrown) {
         signal.throwIfAborted();
-        this.#logger.warn({ err: toYtError(thrown) }, `${what} failed, trying again`);
+        const err = toYtError(thrown);
+        const level = err.message === last ? "debug" : "warn";
+        last = err.message;
+        this.#logger[level]({ err }, `${what} failed, trying again`);
       }
       await sleep(this.#clock, startRetryMs, signal);
     }

@@ -99,17 +99,14 @@ export class ClusterClients implements AgentClusters {
 
   /** Reads `//sys/clusters` anew. @throws YtError when the state cluster does not answer; what was known stays */
   async refresh(signal?: AbortSignal): Promise<void> {
+    // First: the list may be refused because the token by which it is asked for is the old one.
+    this.#dropOutdated();
     const value = await this.client(this.stateCluster).get(
       "//sys/clusters",
       signal === undefined ? {} : { signal },
     );
     this.#proxies = this.#withConfigured(parseClusters(value));
-    for (const [name, { access }] of this.#entries) {
-      const proxy = this.#proxies.get(name);
-      if (proxy === undefined || !isSameAccess(access, this.#accessOf(name, proxy))) {
-        this.#drop(name);
-      }
-    }
+    this.#dropOutdated();
   }
 
   async close(): Promise<void> {
@@ -132,6 +129,15 @@ export class ClusterClients implements AgentClusters {
 
   #accessOf(cluster: string, proxy: string): ClusterAccess & { readonly proxy: string } {
     return { ...this.#options.byDefault, ...this.#options.access().get(cluster), proxy };
+  }
+
+  #dropOutdated(): void {
+    for (const [name, { access }] of this.#entries) {
+      const proxy = this.#proxies.get(name);
+      if (proxy === undefined || !isSameAccess(access, this.#accessOf(name, proxy))) {
+        this.#drop(name);
+      }
+    }
   }
 
   #drop(cluster: string): void {
