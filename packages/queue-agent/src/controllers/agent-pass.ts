@@ -54,6 +54,8 @@ export class AgentPass {
   readonly #ticks: ControllerTicks;
   readonly #alertCollection: PeriodicExecutor;
   #state: DynamicState = emptyState;
+  /** Monotonic time at which the read of `#state` began. */
+  #stateReadMs = Number.NEGATIVE_INFINITY;
   #selectedWith: { readonly state: DynamicState; readonly handleReplicatedObjects: boolean } | undefined;
 
   constructor(context: AgentContext, options: AgentPassOptions) {
@@ -70,6 +72,7 @@ export class AgentPass {
       exportManager: options.exportManager ?? new ExportManager(context),
       trimmer: options.trimmer ?? new Trimmer(context),
       profiler: options.profiler ?? {},
+      stateAgeMs: () => clock.monotonic() - this.#stateReadMs,
     };
     const onError = (error: YtError): void => {
       logger.error({ err: error }, "Work of the queue agent failed");
@@ -138,9 +141,11 @@ export class AgentPass {
   async #pass(signal: AbortSignal): Promise<void> {
     try {
       await this.poll.measure(async () => {
+        const startMs = this.#context.clock.monotonic();
         const state = await this.#options.stateReader.read(signal);
         this.#follow(state);
         this.#state = state;
+        this.#stateReadMs = startMs;
       });
     } catch (thrown) {
       if (signal.aborted) {

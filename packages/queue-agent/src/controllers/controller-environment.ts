@@ -29,6 +29,8 @@ export interface ControllerEnvironment {
   readonly exportManager: ExportManager;
   readonly trimmer: Pick<Trimmer, "trim">;
   readonly profiler: PassProfiler;
+  /** Milliseconds since the latest good read of the state tables began. */
+  readonly stateAgeMs: () => number;
 }
 
 /** Passes that never overlap, delayed where the configuration asks for it, and that end with `stop`. */

@@ -138,8 +138,9 @@ export class QueueController implements QueueObject {
   }
 
   async #trim({ exports, trimAlerts }: Leadership, snapshot: QueueSnapshot): Promise<void> {
-    const { context, registry, trimmer } = this.#environment;
-    const { enableAutomaticTrimming, trimmingPeriodMs, passPeriodMs } = context.config().agent.controller;
+    const { context, registry, trimmer, stateAgeMs } = this.#environment;
+    const { agent } = context.config();
+    const { enableAutomaticTrimming, trimmingPeriodMs, passPeriodMs } = agent.controller;
     if (!enableAutomaticTrimming) {
       trimAlerts.publish();
       return;
@@ -149,7 +150,15 @@ export class QueueController implements QueueObject {
       return;
     }
     try {
-      await trimmer.trim({ queue: snapshot, consumer: registry.consumer, exports: exports.progress() });
+      if (snapshot.row.autoTrimConfig?.enable === true) {
+        requireKnownReaders(stateAgeMs(), maxAgeMs(agent.passPeriodMs));
+      }
+      await trimmer.trim({
+        queue: snapshot,
+        consumer: registry.consumer,
+        consumersSinceMs: snapshot.passInstantMs - maxAgeMs(passPeriodMs),
+        exports: exports.progress(),
+      });
     } catch (thrown) {
       trimAlerts.stage(alertKinds.trimFailed, this.#environment.origin.mark(toYtError(thrown)));
     }
@@ -173,6 +182,24 @@ export class QueueController implements QueueObject {
       exports: this.#leadership?.exports.status() ?? followersExports,
       nowMs: context.clock.now(),
     });
+  }
+}
+
+/** What is older than this, in milliseconds, and than so many passes, is too old to trim by. */
+const minTrustedAgeMs = 10_000;
+const trustedPasses = 3;
+
+function maxAgeMs(passPeriodMs: number): number {
+  return Math.max(minTrustedAgeMs, trustedPasses * passPeriodMs);
+}
+
+/** @throws YtError when a vital consumer may have been registered since the registrations were read */
+function requireKnownReaders(ageMs: number, limitMs: number): void {
+  if (ageMs > limitMs) {
+    throw new YtError(
+      `Trimming iteration skipped due to outdated registrations: the state tables have not been read for ${Math.floor(ageMs / 1_000)} s; ` +
+        'see the alert "queue_agent_pass_failed" of the queue agents',
+    );
   }
 }
 
@@ -202,6 +229,7 @@ export function queueSnapshotWithError(
     row,
     registrations,
     error,
+    tableId: null,
     passIndex: -1,
     passInstantMs: 0,
     bannedSinceMs: null,

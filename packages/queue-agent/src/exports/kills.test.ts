@@ -207,6 +207,7 @@ class Simulation {
         })),
       }),
       consumer: lookupOf([consumerSnapshot("c", this.#offsets)]),
+      consumersSinceMs: 0,
       exports: agent.exports.progress(),
     };
   }

@@ -20,6 +20,7 @@ import {
   OffsetTable,
   type OffsetTarget,
   offsetsError,
+  requireRowIndexes,
 } from "./offset-table.ts";
 import type { QueueSnapshot } from "./queue-snapshot.ts";
 
@@ -191,9 +192,14 @@ export class ConsumerCollector {
     if (offsets instanceof YtError) {
       return failed(offsets);
     }
+    const rows = offsets.offsets.get(key);
+    try {
+      requireRowIndexes(rows ?? new Map(), this.#reference);
+    } catch (thrown) {
+      return failed(toYtError(thrown));
+    }
     const memory = this.#memories.get(key) ?? newMemory();
     this.#memories.set(key, memory);
-    const rows = offsets.offsets.get(key);
     if (
       previous !== undefined &&
       memory.settled === previous &&

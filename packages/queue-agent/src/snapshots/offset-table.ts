@@ -5,7 +5,7 @@
  * Specified in: yt/yt/client/queue_client/consumer_client.cpp (CollectPartitions).
  */
 import { bare, isList, isMap, type YsonMap, type YsonValue, YtError } from "@qyt/base";
-import { greatest } from "../integers.ts";
+import { greatest, isIndexOrWeight } from "../integers.ts";
 import { type ObjectReference, referenceToString } from "../objects/reference.ts";
 import type { ClusterReads, WatchedRead } from "../reads/cluster-reads.ts";
 import { integerOf } from "../reads/queue-rows.ts";
@@ -13,7 +13,7 @@ import type { ConsumerTableKind } from "./consumer-schema.ts";
 import { subConsumerKey } from "./consumer-snapshot.ts";
 
 export interface OffsetRow {
-  /** The first row not yet processed. */
+  /** The first row not yet processed; as written, so perhaps no row index at all, see `requireRowIndexes`. */
   readonly nextRowIndex: bigint;
   /** When the offset was written; `null` when the server does not tell. */
   readonly consumeTimestamp: bigint | null;
@@ -227,10 +227,11 @@ function toOffsetRow(row: YsonMap, kind: ConsumerTableKind): OffsetRow {
   }
   const meta = bare(row.get("meta") ?? null);
   const noted = (name: string): bigint | null => (isMap(meta) ? integerOf(meta.get(name)) : null);
+  const weight = noted("cumulative_data_weight");
   return {
     nextRowIndex: integerOf(row.get("offset")) ?? 0n,
     consumeTimestamp: integerOf(row.get(offsetTimestampColumn)),
-    cumulativeDataWeight: noted("cumulative_data_weight"),
+    cumulativeDataWeight: weight !== null && isIndexOrWeight(weight) ? weight : null,
     offsetTimestamp: noted("offset_timestamp"),
   };
 }
@@ -242,6 +243,21 @@ function queueOf(row: YsonMap): ObjectReference {
 function textOf(value: YsonValue | undefined): string {
   const plain = bare(value ?? null);
   return typeof plain === "string" ? plain : "";
+}
+
+/**
+ * Anyone who may write to the consumer's table may write any `uint64` as an offset.
+ * @throws YtError when one of the offsets is no row index
+ */
+export function requireRowIndexes(offsets: ReadonlyMap<number, OffsetRow>, consumer: ObjectReference): void {
+  for (const [partitionIndex, { nextRowIndex }] of offsets) {
+    if (!isIndexOrWeight(nextRowIndex)) {
+      throw new YtError(
+        `Offset ${nextRowIndex} of consumer "${referenceToString(consumer)}" in partition ${partitionIndex} is no row index: set it with advance_queue_consumer`,
+        { attributes: { partition_index: BigInt(partitionIndex) } },
+      );
+    }
+  }
 }
 
 /** Any failure to read the table, as the error of each of the consumer's queues: of code 1, with the reason inside. */

@@ -73,6 +73,7 @@ export class QueueCollector {
       return {
         ...common,
         error: null,
+        tableId: layout.objectId,
         hasTimestampColumn: layout.hasTimestampColumn,
         hasCumulativeDataWeightColumn: layout.hasCumulativeDataWeightColumn,
         partitions,
@@ -82,6 +83,7 @@ export class QueueCollector {
       return {
         ...common,
         error: this.#origin.again(toYtError(thrown), previous?.error),
+        tableId: null,
         hasTimestampColumn: false,
         hasCumulativeDataWeightColumn: false,
         partitions: [],

@@ -72,6 +72,7 @@ function run(passes: readonly Counts[]): readonly QueueSnapshot[] {
       kind: "queue",
       reference: row.reference,
       row,
+      tableId: row.objectId,
       passIndex: index,
       passInstantMs: nowMs,
       error: null,

@@ -37,6 +37,8 @@ export interface QueueSnapshot {
   readonly kind: "queue";
   readonly reference: ObjectReference;
   readonly row: QueueRow;
+  /** The id of the table that the partitions are of, which may be another one than the row's; `null`: not read. */
+  readonly tableId: string | null;
   readonly passIndex: number;
   /** Unix milliseconds of the pass's start. */
   readonly passInstantMs: number;

@@ -25,6 +25,8 @@ export function consumerReference(name: string): ObjectReference {
 export interface QueueOptions {
   readonly reference?: ObjectReference;
   readonly objectId?: string | null;
+  /** Default: `objectId`. */
+  readonly tableId?: string | null;
   readonly autoTrim?: Partial<AutoTrimConfig> | null;
   readonly exports?: StaticExportConfigs | null;
   readonly error?: YtError | null;
@@ -55,10 +57,12 @@ export function queueRow(options: QueueOptions = {}): QueueRow {
 }
 
 export function queueSnapshot(options: QueueOptions = {}): QueueSnapshot {
+  const row = queueRow(options);
   return {
     kind: "queue",
     reference: options.reference ?? testQueue,
-    row: queueRow(options),
+    row,
+    tableId: options.tableId === undefined ? row.objectId : options.tableId,
     passIndex: 1,
     passInstantMs: 0,
     error: options.error ?? null,
@@ -102,6 +106,8 @@ type PartitionInput = bigint | Partial<ConsumerPartitionSnapshot>;
 
 export interface ConsumerOptions {
   readonly error?: YtError | null;
+  /** Unix milliseconds; default 0. */
+  readonly passInstantMs?: number;
   /** Of the queue's entry; its offsets do not count then. */
   readonly subError?: YtError | null;
   /** Leaves the queue out of the consumer's snapshot. */
@@ -137,7 +143,7 @@ export function consumerSnapshot(
     reference: consumerReference(name),
     row: consumerRow(name),
     passIndex: 1,
-    passInstantMs: 0,
+    passInstantMs: options.passInstantMs ?? 0,
     error: options.error ?? null,
     bannedSinceMs: null,
     registrations: [],

@@ -13,6 +13,8 @@ import {
 import { type LifetimeFloor, planTrim, type TrimPlan } from "./trim-plan.ts";
 
 const noExports: QueueExportProgress = { kind: "none" };
+/** Snapshots are of the moment 0, where a test says nothing else. */
+const consumersSinceMs = 0;
 
 function plan(
   queue: QueueOptions,
@@ -20,7 +22,8 @@ function plan(
   exports: QueueExportProgress = noExports,
   floors?: ReadonlyMap<number, LifetimeFloor>,
 ): TrimPlan {
-  return planTrim({ queue: queueSnapshot(queue), consumer: lookupOf(consumers), exports }, floors);
+  const consumer = lookupOf(consumers);
+  return planTrim({ queue: queueSnapshot(queue), consumer, consumersSinceMs, exports }, floors);
 }
 
 /** Partition → new index of the first row. */
@@ -301,6 +304,14 @@ describe("what could not be read", () => {
     ]);
     expect(targets(result)).toEqual({ 1: 2n });
     expect(result.errors).toEqual(new Map([[0, reason]]));
+  });
+
+  test("what was seen of a vital consumer too long ago counts for nothing: it may have gone back since", () => {
+    const queue = { registrations: vital, partitions: [{ upperRowIndex: 5n }] };
+    const old = consumerSnapshot("c", [5n], { passInstantMs: consumersSinceMs - 1 });
+    expect(() => plan(queue, [old])).toThrow(
+      "Trimming iteration skipped due to outdated registered vital consumer",
+    );
   });
 
   test("a queue in error is not trimmed", () => {

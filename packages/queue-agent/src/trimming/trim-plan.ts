@@ -19,6 +19,8 @@ export interface TrimView {
   readonly queue: QueueSnapshot;
   /** The latest snapshot of a consumer in this process. */
   readonly consumer: ConsumerLookup;
+  /** Unix milliseconds; what an earlier pass saw of a consumer is too old: it may have gone back since. */
+  readonly consumersSinceMs: number;
   readonly exports: QueueExportProgress;
 }
 
@@ -107,7 +109,7 @@ function readersOf(view: TrimView): readonly VitalReader[] {
         "(@static_export_config), or set enable=%false in @auto_trim_config",
     );
   }
-  return vital.map((registration) => vitalReader(registration, view.consumer));
+  return vital.map((registration) => vitalReader(registration, view.consumer, view.consumersSinceMs));
 }
 
 /** Up to where everybody who needs the partition's rows has them; `null`: nobody does. */

@@ -13,7 +13,19 @@ const count = fc.bigInt(0n, 30n);
 const perPartition = fc.array(count, { minLength: partitionCount, maxLength: partitionCount });
 /** Which partitions a registration names; none: all of them. */
 const someOf = fc.option(fc.uniqueArray(fc.bigInt(0n, BigInt(partitionCount - 1)), { maxLength: 2 }));
-const fault = fc.constantFrom("none", "none", "none", "missing", "error", "no queue", "queue error", "short");
+const fault = fc.constantFrom(
+  "none",
+  "none",
+  "none",
+  "missing",
+  "error",
+  "no queue",
+  "queue error",
+  "short",
+  "old",
+);
+/** Unix milliseconds of the pass; what was seen earlier is too old. */
+const passMs = 60_000;
 
 const world = fc.record({
   upper: perPartition,
@@ -41,6 +53,7 @@ test("no row goes that somebody needs, whatever could not be read", () => {
         return fault === "missing"
           ? []
           : consumerSnapshot(`c${index}`, known, {
+              passInstantMs: fault === "old" ? passMs - 1 : passMs,
               error: fault === "error" ? error : null,
               subError: fault === "queue error" ? error : null,
               isQueueUnknown: fault === "no queue",
@@ -66,6 +79,7 @@ test("no row goes that somebody needs, whatever could not be read", () => {
               })),
             }),
             consumer: lookupOf(snapshots),
+            consumersSinceMs: passMs,
             exports: exportsFailed
               ? { kind: "error", error }
               : exported === null
@@ -117,6 +131,7 @@ test("known things only grow, so plans on old snapshots take no more than plans 
             partitions: rows.map((upperRowIndex) => ({ upperRowIndex })),
           }),
           consumer: lookupOf([consumerSnapshot("c", known)]),
+          consumersSinceMs: 0,
           exports: { kind: "none" },
         });
       const sum = (left: readonly bigint[], right: readonly bigint[]): bigint[] =>

@@ -34,6 +34,7 @@ class TrimWorld {
     return this.#trimmer.trim({
       queue,
       consumer: lookupOf([consumerSnapshot("c", offsets)]),
+      consumersSinceMs: 0,
       exports: { kind: "none" },
     });
   }
@@ -78,9 +79,56 @@ describe("trims", () => {
     const view = {
       queue,
       consumer: lookupOf([consumerSnapshot("c", [3n])]),
+      consumersSinceMs: 0,
       exports: { kind: "none" } as const,
     };
     await expect(trimmer.trim(view)).rejects.toThrow("Object id of queue pythia://tmp/q is not known yet");
+  });
+
+  test("a table that is not that of the row is not trimmed by the other one's counts and settings", async () => {
+    const world = new TrimWorld();
+    world.queue.pushFlushed(0, 5);
+    const trimmer = new Trimmer(testContext(world.clock, world.cluster.client()));
+    const view = {
+      queue: queueSnapshot({
+        objectId: world.queue.id,
+        tableId: "9-9-9-9",
+        partitions: [{ upperRowIndex: 5n }],
+        registrations: [registration("c", true)],
+      }),
+      consumer: lookupOf([consumerSnapshot("c", [3n])]),
+      consumersSinceMs: 0,
+      exports: { kind: "none" } as const,
+    };
+    await expect(trimmer.trim(view)).rejects.toThrow(
+      "Trimming iteration skipped since queue pythia://tmp/q has been made anew",
+    );
+    expect(world.lower()).toEqual([0n, 0n]);
+  });
+
+  test("an instance that lost its presence while it asked for floors trims nothing", async () => {
+    const world = new TrimWorld();
+    world.queue.pushFlushed(0, 5);
+    await world.clock.advance(60_000);
+    let isPresent = true;
+    const client = world.cluster.client((command) => {
+      isPresent &&= command !== "get_ordered_tablet_safe_trim_row_count";
+      return "deliver";
+    });
+    const trimmer = new Trimmer({ ...testContext(world.clock, client), isPresent: () => isPresent });
+    const view = {
+      queue: queueSnapshot({
+        objectId: world.queue.id,
+        autoTrim: { retainedLifetimeDurationMs: 3_000 },
+        partitions: [{ upperRowIndex: 5n }],
+        registrations: [registration("c", true)],
+      }),
+      consumer: lookupOf([consumerSnapshot("c", [3n])]),
+      consumersSinceMs: 0,
+      exports: { kind: "none" } as const,
+    };
+    expect(await trimmer.trim(view)).toBe(0);
+    expect(world.lower()).toEqual([0n, 0n]);
   });
 
   test("what fails in one partition leaves the others, and is told", async () => {

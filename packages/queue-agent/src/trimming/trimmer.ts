@@ -21,10 +21,12 @@ import {
 /** A batch of trims; a table has at most 2,000 tablets. */
 const trimsPerBatch = 1_000;
 
-export class Trimmer {
-  readonly #context: Pick<AgentContext, "clusters">;
+type TrimmerContext = Pick<AgentContext, "clusters" | "isPresent">;
 
-  constructor(context: Pick<AgentContext, "clusters">) {
+export class Trimmer {
+  readonly #context: TrimmerContext;
+
+  constructor(context: TrimmerContext) {
     this.#context = context;
   }
 
@@ -45,6 +47,10 @@ export class Trimmer {
       if (needed.length > 0) {
         plan = planTrim(view, await readLifetimeFloors(client, table, view, needed));
       }
+      // While floors were asked for, another instance may have taken over, and consumers may have gone back.
+      if (this.#context.isPresent?.() === false) {
+        return 0;
+      }
       const failed = await trimPartitions(client, table, plan.trims);
       plan = { ...plan, errors: new Map([...plan.errors, ...failed]) };
     }
@@ -60,6 +66,11 @@ function tableOf({ queue }: TrimView): string {
   if (objectId === null) {
     throw new YtError(
       `Object id of queue ${referenceToString(queue.reference)} is not known yet, so it cannot be trimmed`,
+    );
+  }
+  if (queue.tableId !== objectId) {
+    throw new YtError(
+      `Trimming iteration skipped since queue ${referenceToString(queue.reference)} has been made anew: it is table ${queue.tableId}, and settings are known of table ${objectId}`,
     );
   }
   return `#${objectId}`;

@@ -20,11 +20,18 @@ export interface VitalReader {
   offset(partitionIndex: number): bigint | null | YtError;
 }
 
-/** @throws YtError when nothing is known of a consumer that reads all partitions: nothing may be trimmed then */
-export function vitalReader(registration: RegistrationRow, consumer: ConsumerLookup): VitalReader {
+/**
+ * @param sinceMs Unix milliseconds; an earlier snapshot of the consumer is as good as none
+ * @throws YtError when nothing is known of a consumer that reads all partitions: nothing may be trimmed then
+ */
+export function vitalReader(
+  registration: RegistrationRow,
+  consumer: ConsumerLookup,
+  sinceMs: number,
+): VitalReader {
   const who = consumerAttributes(registration);
   const snapshot = consumer(registration.consumer);
-  const unknown = unknownReason(snapshot, registration)?.withAttributes(who);
+  const unknown = unknownReason(snapshot, registration, sinceMs)?.withAttributes(who);
   if (unknown !== undefined) {
     if (concernsAll(registration)) {
       throw unknown;
@@ -54,10 +61,16 @@ export function vitalReader(registration: RegistrationRow, consumer: ConsumerLoo
 function unknownReason(
   consumer: ConsumerSnapshot | undefined,
   registration: RegistrationRow,
+  sinceMs: number,
 ): YtError | undefined {
   const skipped = "Trimming iteration skipped due to";
   if (consumer === undefined) {
     return new YtError(`${skipped} missing registered vital consumer`);
+  }
+  if (consumer.passInstantMs < sinceMs) {
+    return new YtError(
+      `${skipped} outdated registered vital consumer: its cluster is slow, or does not answer`,
+    );
   }
   if (consumer.error !== null) {
     return consumer.error.wrap(`${skipped} erroneous registered vital consumer`);
