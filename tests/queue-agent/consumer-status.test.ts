@@ -386,6 +386,23 @@ describe("the queue of a consumer", () => {
   });
 });
 
+test("an offset that is no row index is an error of that queue, until it is set; noted weights that are none are ignored", async () => {
+  const pair = await newPair();
+  await world.push(pair.queue, ["foo", "bar"]);
+  await putRows(pair.consumer, [offsetRow(pair, 0n, 2n ** 64n - 1n)]);
+  await agent.passes();
+  const queues = asMap((await agent.consumerStatus(pair.consumer)).get("queues"));
+  const error = asMap(queues.get(referenceToString(pair.queue))).get("error");
+  expect(messagesOf(error)).toContain("Offset 18446744073709551615 of consumer");
+  expect(messagesOf(error)).toContain("set it with advance_queue_consumer");
+  expect(await partitionsOf(pair)).toEqual([]);
+  const meta = mapOf({ cumulative_data_weight: -(2n ** 63n), offset_timestamp: new Uint64(2n ** 64n - 1n) });
+  await putRows(pair.consumer, [new Map([...offsetRow(pair, 0n, 1n), ["meta", meta]])]);
+  expect((await firstOf(pair)).get("cumulative_data_weight")).toBe(20n);
+  await world.advance(pair.consumer, pair.queue, 0, 2n);
+  expect((await firstOf(pair)).get("next_row_index")).toBe(2n);
+});
+
 test("lag counts from the latest snapshots of both sides, at reading", async () => {
   const pair = await newPair();
   await world.push(pair.queue, ["foo"]);

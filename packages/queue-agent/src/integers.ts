@@ -21,3 +21,10 @@ export function greatest(first: bigint, ...others: readonly bigint[]): bigint {
   }
   return result;
 }
+
+const greatestInt64 = (1n << 63n) - 1n;
+
+/** Whether statuses can show the value: row indexes and weights are `int64` there, and not negative. */
+export function isIndexOrWeight(value: bigint): boolean {
+  return value >= 0n && value <= greatestInt64;
+}
