@@ -2,7 +2,7 @@
  * Cypress: the tree of one cluster. The whole tree is in memory; a mutation is one commit of the cell and
  * visible when that is durable. Mutations come one after another, reads never wait.
  */
-import { emptyMap, limits, type Timer, type YsonValue, YtError } from "@qyt/base";
+import { atOnce, emptyMap, inSlices, limits, type Timer, type YsonValue, YtError } from "@qyt/base";
 import { SubjectDirectory } from "../access/index.ts";
 import type { Cell } from "../cell/index.ts";
 import { Access, checkUser } from "./access-service.ts";
@@ -51,8 +51,13 @@ export type { LockParameters, LockResult } from "./commands/lock.ts";
 export type { CypressOptions, RequestContext } from "./request.ts";
 
 const defaultSweepPeriodMs = 500;
+/** Records of so many nodes are written without a break. */
+const maxNodesAtOnce = 200;
 const nullId = "0-0-0-0";
 const system: RequestContext = { user: "root" };
+
+/** What a mutation does to its draft. */
+type Work<T> = (draft: TreeDraft) => T | Promise<T>;
 
 export class Cypress {
   readonly access: Access;
@@ -166,13 +171,24 @@ export class Cypress {
     return this.#mutate(context, true, work);
   }
 
-  #mutate<T>(context: RequestContext, checked: boolean, work: (draft: TreeDraft) => T): Promise<T> {
+  /**
+   * The same for work that may be large: others have their turns in between. They see nothing of it, and no
+   * other mutation runs before this one is durable.
+   */
+  #mutateInSlices<T>(
+    context: RequestContext,
+    work: (draft: TreeDraft) => Generator<void, T, void>,
+  ): Promise<T> {
+    return this.#mutate<T>(context, true, (draft) => inSlices(work(draft), this.#cell.clock));
+  }
+
+  #mutate<T>(context: RequestContext, checked: boolean, work: Work<T>): Promise<T> {
     const run = this.#tail.then(() => this.#run(context, checked, work));
     this.#tail = run.catch(() => {});
     return run;
   }
 
-  async #run<T>(context: RequestContext, checked: boolean, work: (draft: TreeDraft) => T): Promise<T> {
+  async #run<T>(context: RequestContext, checked: boolean, work: Work<T>): Promise<T> {
     const transactionId = context.transactionId === nullId ? undefined : context.transactionId;
     if (transactionId !== undefined) {
       getTransaction(this.#state, transactionId);
@@ -193,7 +209,8 @@ export class Cypress {
         checkUser(draft, context.user);
         checkPrerequisites(draft, context);
       }
-      result = work(draft);
+      const outcome = work(draft);
+      result = outcome instanceof Promise ? await outcome : outcome;
     } catch (error) {
       runAll(draft.failedCallbacks.toReversed());
       throw error;
@@ -208,7 +225,11 @@ export class Cypress {
       runAll(draft.durableCallbacks);
       return;
     }
-    const afterwards = this.#records.write(layers, batch);
+    const writing = this.#records.write(layers, batch);
+    const afterwards =
+      layers.nodes.changes.size > maxNodesAtOnce
+        ? await inSlices(writing, this.#cell.clock)
+        : atOnce(writing);
     await this.#cell.commit({
       batch,
       onDurable: () => {
@@ -308,7 +329,7 @@ export class Cypress {
   // Changing
 
   async set(context: RequestContext, parameters: SetParameters): Promise<void> {
-    await this.#mutate(context, true, (draft) => setAt(draft, parameters));
+    await this.#mutateInSlices(context, (draft) => setAt(draft, parameters));
   }
 
   async multisetAttributes(context: RequestContext, parameters: MultisetParameters): Promise<void> {
@@ -342,15 +363,15 @@ export class Cypress {
   }
 
   async remove(context: RequestContext, parameters: RemoveParameters): Promise<void> {
-    await this.#mutate(context, true, (draft) => removeAt(draft, parameters));
+    await this.#mutateInSlices(context, (draft) => removeAt(draft, parameters));
   }
 
   copy(context: RequestContext, parameters: CopyParameters): Promise<string> {
-    return this.#mutate(context, true, (draft) => copyTo(draft, parameters, false));
+    return this.#mutateInSlices(context, (draft) => copyTo(draft, parameters, false));
   }
 
   move(context: RequestContext, parameters: CopyParameters): Promise<string> {
-    return this.#mutate(context, true, (draft) => copyTo(draft, parameters, true));
+    return this.#mutateInSlices(context, (draft) => copyTo(draft, parameters, true));
   }
 
   link(context: RequestContext, parameters: LinkParameters): Promise<string> {

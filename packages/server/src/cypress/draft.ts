@@ -2,11 +2,12 @@
  * One mutation in progress: a view over layers, with the primitive changes. Commands are made of these.
  * Nothing here touches the committed state; `Cypress.mutate` pours the layers in when they are durable.
  */
-import { assert, type YsonValue, YtError } from "@qyt/base";
+import { assert, atOnce, type YsonValue, YtError } from "@qyt/base";
 import { stringToBytes } from "@qyt/yson";
 import { SubjectDirectory } from "../access/index.ts";
 import { type Cell, WriteBatch } from "../cell/index.ts";
 import { applyAttributes } from "./attributes/apply.ts";
+import { forgetSubject } from "./forget-subject.ts";
 import { acquiredLocks, findLockConflict, isCovered } from "./locks.ts";
 import type { Node, NodePatch } from "./node.ts";
 import type {
@@ -362,7 +363,16 @@ export class TreeDraft extends TreeView implements Draft {
     this.#put(this.nodeOrThrow(nodeId), { modificationTimeUs });
   }
 
+  forgetSubject(name: string): void {
+    forgetSubject(this, name);
+  }
+
   removeNode(nodeId: string): void {
+    atOnce(this.removeNodeInSlices(nodeId));
+  }
+
+  /** The same for a subtree that may be large; stops after each node. */
+  *removeNodeInSlices(nodeId: string): Generator<void, void, void> {
     const node = this.nodeOrThrow(nodeId);
     const parent = node.parentId === undefined ? undefined : this.node(node.parentId);
     if (parent === undefined || node.key === undefined) {
@@ -372,9 +382,11 @@ export class TreeDraft extends TreeView implements Draft {
     const subtree = [...this.subtree(node)];
     for (const each of subtree) {
       this.lockImplicitly(each.id, { mode: "exclusive" });
+      yield;
     }
     for (const each of subtree.reverse()) {
       this.#removeOne(each);
+      yield;
     }
     this.touch(parent);
   }

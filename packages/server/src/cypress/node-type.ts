@@ -266,6 +266,8 @@ export interface Draft extends View {
   createNode(input: CreateNodeInput): Node;
   /** Removes the node with its subtree; checks locks, not permissions. */
   removeNode(nodeId: string): void;
+  /** Takes a removed user or group out of all entries; what was its own is `guest`'s then. */
+  forgetSubject(name: string): void;
 }
 
 export interface UpdateOptions {

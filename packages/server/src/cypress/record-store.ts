@@ -41,18 +41,20 @@ export class RecordStore {
   }
 
   /** Puts the changes of a mutation into its batch. What it returns is to be called once they are durable. */
-  write(layers: TreeLayers, batch: WriteBatch): () => void {
+  *write(layers: TreeLayers, batch: WriteBatch): Generator<void, () => void, void> {
     const parts = new Map<string, number>();
     const put = (table: Table, key: string, value: YsonValue | undefined): void =>
       this.#put(batch, parts, table, key, value);
     for (const [id, node] of layers.nodes.changes) {
       put(tables.node, id, node === undefined ? undefined : encodeNode(node, this.#types));
+      yield;
     }
     for (const [transactionId, row] of layers.branches.changes) {
       for (const [nodeId, branch] of row) {
         const key = branchRow(transactionId, nodeId);
         const type = branch?.kind === "changed" ? this.#typeOf(layers, transactionId, nodeId) : "";
         put(tables.branch, key, branch === undefined ? undefined : encodeBranch(branch, type, this.#types));
+        yield;
       }
     }
     for (const [id, record] of layers.transactions.changes) {
@@ -61,6 +63,7 @@ export class RecordStore {
     for (const row of layers.locks.changes.values()) {
       for (const [id, lock] of row) {
         put(tables.lock, id, lock === undefined ? undefined : encodeLock(lock));
+        yield;
       }
     }
     put(tables.meta, "revision", new Uint64(layers.revision));

@@ -32,8 +32,12 @@ interface Place {
   readonly key: string;
 }
 
-/** @returns id of the node at the destination */
-export function copyTo(draft: TreeDraft, parameters: CopyParameters, move: boolean): string {
+/** A large subtree is copied in slices. @returns id of the node at the destination */
+export function* copyTo(
+  draft: TreeDraft,
+  parameters: CopyParameters,
+  move: boolean,
+): Generator<void, string, void> {
   checkCreateOptions(parameters);
   const method = move ? "Move" : "Copy";
   const source = sourceNode(draft, parameters.sourcePath, move, method);
@@ -57,7 +61,7 @@ export function copyTo(draft: TreeDraft, parameters: CopyParameters, move: boole
     }
     return target.node.id;
   }
-  checkSource(draft, source, move);
+  yield* checkSource(draft, source, move);
   if (target.kind === "node" && parameters.force !== true) {
     throw alreadyExists(draft, target.node);
   }
@@ -76,9 +80,9 @@ export function copyTo(draft: TreeDraft, parameters: CopyParameters, move: boole
     draft.check(draft.user, "administer", place.parent);
   }
   const copier = new Copier(draft, parameters, move);
-  const id = copier.copy(source, place);
+  const id = yield* copier.copy(source, place);
   if (move) {
-    draft.removeNode(source.id);
+    yield* draft.removeNodeInSlices(source.id);
   }
   return id;
 }
@@ -105,13 +109,14 @@ function isInside(draft: TreeDraft, node: Node, container: Node): boolean {
   return false;
 }
 
-function checkSource(draft: TreeDraft, source: Node, move: boolean): void {
+function* checkSource(draft: TreeDraft, source: Node, move: boolean): Generator<void, void, void> {
   for (const node of draft.subtree(source)) {
     const type = draft.typeOf(node);
     if (type.isObject === true || type.virtual !== undefined) {
       throw new YtError(`${draft.describe(node)} cannot be copied`);
     }
     draft.check(draft.user, "full_read", node);
+    yield;
   }
   if (move) {
     checkMayRemove(draft, source);
@@ -130,7 +135,7 @@ class Copier {
   }
 
   /** Copies the subtree; gives the id of its new top. */
-  copy(source: Node, place: Place): string {
+  *copy(source: Node, place: Place): Generator<void, string, void> {
     const draft = this.#draft;
     const children = [...draft.children(source.id)];
     const type = draft.typeOf(source);
@@ -151,7 +156,8 @@ class Copier {
       overrides: this.#overrides(source),
     });
     for (const [key, childId] of children) {
-      this.copy(draft.nodeOrThrow(childId), { parent: draft.nodeOrThrow(created.id), key });
+      yield* this.copy(draft.nodeOrThrow(childId), { parent: draft.nodeOrThrow(created.id), key });
+      yield;
     }
     if (this.#parameters.preserveModificationTime === true) {
       draft.stampModificationTime(id, source.modificationTimeUs);

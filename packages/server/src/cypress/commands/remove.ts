@@ -17,7 +17,8 @@ export interface RemoveParameters {
   readonly force?: boolean;
 }
 
-export function removeAt(draft: TreeDraft, parameters: RemoveParameters): void {
+/** A large subtree goes in slices. */
+export function* removeAt(draft: TreeDraft, parameters: RemoveParameters): Generator<void, void, void> {
   const force = parameters.force === true;
   const target = resolveTarget(draft, parameters.path, {
     allowMissing: true,
@@ -34,11 +35,11 @@ export function removeAt(draft: TreeDraft, parameters: RemoveParameters): void {
       }
       return;
     case "node":
-      removeWhole(draft, target.node, parameters.recursive !== false);
+      yield* removeWhole(draft, target.node, parameters.recursive !== false);
       return;
     case "children":
       for (const [, id] of [...draft.children(target.node.id)]) {
-        removeWhole(draft, draft.nodeOrThrow(id), parameters.recursive !== false);
+        yield* removeWhole(draft, draft.nodeOrThrow(id), parameters.recursive !== false);
       }
       return;
     case "allAttributes":
@@ -59,7 +60,7 @@ export function removeAt(draft: TreeDraft, parameters: RemoveParameters): void {
   }
 }
 
-function removeWhole(draft: TreeDraft, node: Node, recursive: boolean): void {
+function* removeWhole(draft: TreeDraft, node: Node, recursive: boolean): Generator<void, void, void> {
   if (node.id === draft.rootId) {
     throw new YtError("Node / cannot be removed");
   }
@@ -72,7 +73,7 @@ function removeWhole(draft: TreeDraft, node: Node, recursive: boolean): void {
       code: "CannotRemoveNonemptyCompositeNode",
     });
   }
-  draft.removeNode(node.id);
+  yield* draft.removeNodeInSlices(node.id);
 }
 
 function removeUserAttributes(draft: TreeDraft, node: Node): void {

@@ -29,15 +29,16 @@ export interface SetParameters {
   readonly force?: boolean;
 }
 
-export function setAt(draft: TreeDraft, parameters: SetParameters): void {
+/** A large value becomes nodes in slices. */
+export function* setAt(draft: TreeDraft, parameters: SetParameters): Generator<void, void, void> {
   const { path, value } = parameters;
   const target = resolveTarget(draft, path, { allowMissing: true, method: "Set" });
   switch (target.kind) {
     case "missing":
-      setMissing(draft, target, parameters);
+      yield* setMissing(draft, target, parameters);
       return;
     case "node":
-      overwrite(draft, target.node, value, parameters.force === true);
+      yield* overwrite(draft, target.node, value, parameters.force === true);
       return;
     case "inner":
       draft.check(draft.user, "write", target.node);
@@ -55,22 +56,27 @@ export function setAt(draft: TreeDraft, parameters: SetParameters): void {
   }
 }
 
-function setMissing(
+function* setMissing(
   draft: TreeDraft,
   target: Extract<Target, { kind: "missing" }>,
   parameters: SetParameters,
-): void {
+): Generator<void, void, void> {
   if (target.hasAttribute) {
     resolveTarget(draft, parameters.path, { method: "Set" });
   }
   typeNameOfValue(parameters.value);
   const parent = ensureParents(draft, target.parent, target.names, parameters.recursive === true);
   checkMayChangeChildren(draft, draft.user, parent);
-  createFromValue(draft, parent, target.names.at(-1) ?? "", parameters.value);
+  yield* createFromValue(draft, parent, target.names.at(-1) ?? "", parameters.value);
 }
 
 /** Makes a node of a value, with its subtree; attributes on the values become attributes of the nodes. */
-function createFromValue(draft: TreeDraft, parent: Node, key: string, value: YsonValue): void {
+function* createFromValue(
+  draft: TreeDraft,
+  parent: Node,
+  key: string,
+  value: YsonValue,
+): Generator<void, void, void> {
   const type = typeNameOfValue(value);
   const plain = bare(value);
   checkStringLength(draft, plain);
@@ -85,13 +91,14 @@ function createFromValue(draft: TreeDraft, parent: Node, key: string, value: Yso
     state: isMap(plain) ? emptyMapState : plain,
   });
   if (isMap(plain)) {
-    fill(draft, node, plain);
+    yield* fill(draft, node, plain);
   }
 }
 
-function fill(draft: TreeDraft, node: Node, children: YsonMap): void {
+function* fill(draft: TreeDraft, node: Node, children: YsonMap): Generator<void, void, void> {
   for (const [name, child] of children) {
-    createFromValue(draft, node, name, child);
+    yield* createFromValue(draft, node, name, child);
+    yield;
   }
 }
 
@@ -108,7 +115,12 @@ function checkStringLength(draft: TreeDraft, value: YsonValue): void {
   }
 }
 
-function overwrite(draft: TreeDraft, node: Node, value: YsonValue, force: boolean): void {
+function* overwrite(
+  draft: TreeDraft,
+  node: Node,
+  value: YsonValue,
+  force: boolean,
+): Generator<void, void, void> {
   const type = draft.typeOf(node);
   draft.check(draft.user, "write", node);
   const plain = bare(value);
@@ -128,7 +140,7 @@ function overwrite(draft: TreeDraft, node: Node, value: YsonValue, force: boolea
       throw methodNotSupported(draft, node, "Set");
     }
     if (isMap(plain)) {
-      replaceChildren(draft, node, plain, attributesOf(value));
+      yield* replaceChildren(draft, node, plain, attributesOf(value));
       return;
     }
   }
@@ -138,20 +150,25 @@ function overwrite(draft: TreeDraft, node: Node, value: YsonValue, force: boolea
   checkStringLength(draft, plain);
   if (newType !== node.type) {
     const { parent, key } = takeAway(draft, node);
-    createFromValue(draft, parent, key, value);
+    yield* createFromValue(draft, parent, key, value);
     return;
   }
   draft.update(node.id, { state: type.setContent?.(node, plain) });
   setAll(draft, node, attributesOf(value));
 }
 
-function replaceChildren(draft: TreeDraft, node: Node, children: YsonMap, attributes: YsonMap): void {
+function* replaceChildren(
+  draft: TreeDraft,
+  node: Node,
+  children: YsonMap,
+  attributes: YsonMap,
+): Generator<void, void, void> {
   draft.lockImplicitly(node.id, { mode: "exclusive" });
   for (const [, id] of [...draft.children(node.id)]) {
     draft.checkSubtree(draft.user, "remove", draft.nodeOrThrow(id));
-    draft.removeNode(id);
+    yield* draft.removeNodeInSlices(id);
   }
-  fill(draft, draft.nodeOrThrow(node.id), children);
+  yield* fill(draft, draft.nodeOrThrow(node.id), children);
   setAll(draft, node, attributes);
 }
 

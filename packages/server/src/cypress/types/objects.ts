@@ -1,8 +1,7 @@
 /**
  * What objects without a path have in common: they are children of a map under `//sys`, by name.
  */
-import { assert, type YsonValue, YtError } from "@qyt/base";
-import { withoutSubject } from "../../access/index.ts";
+import { type YsonValue, YtError } from "@qyt/base";
 import { parseString } from "../attributes/values.ts";
 import type { Draft, View } from "../node-type.ts";
 
@@ -51,15 +50,4 @@ export function createNamedObject(draft: Draft, input: NamedObjectInput): string
     attributes: input.attributes,
   });
   return node.id;
-}
-
-/** Removes a subject from all entries, also from those that transactions have changed. */
-export function removeSubjectFromAcls(draft: Draft, name: string): void {
-  assert(draft.transactionId === undefined, "objects are removed outside of transactions");
-  for (const [id, node] of [...draft.tree.nodes.entries()]) {
-    const acl = withoutSubject(node.acl, name);
-    if (acl !== node.acl) {
-      draft.update(id, { acl }, { lock: false, keepModificationTime: true });
-    }
-  }
 }

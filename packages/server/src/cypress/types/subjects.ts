@@ -3,11 +3,17 @@
  * Specified in: yt/yt/server/master/security_server/{user,group,subject}_*.
  */
 import { assert, bare, isList, isMap, mapOf, type YsonMap, type YsonValue, YtError } from "@qyt/base";
-import { builtinGroups, builtinUsers, type SubjectDirectory, usersGroup } from "../../access/index.ts";
+import {
+  builtinGroups,
+  builtinUsers,
+  rootUser,
+  type SubjectDirectory,
+  usersGroup,
+} from "../../access/index.ts";
 import { parseBoolean, parseInteger, parseString } from "../attributes/values.ts";
 import type { Node } from "../node.ts";
 import type { BuiltinAttribute, Draft, NodeType, View } from "../node-type.ts";
-import { createNamedObject, removeSubjectFromAcls } from "./objects.ts";
+import { createNamedObject } from "./objects.ts";
 
 export interface GroupState {
   readonly name: string;
@@ -99,8 +105,15 @@ function setting(name: string, fallback: YsonValue | undefined): BuiltinAttribut
   return {
     get: (node) => node.state.settings.get(name) ?? fallback,
     set(_draft, node, value) {
+      const number = parseInteger(value);
+      if (number < 0n) {
+        throw new YtError(`"${name}" cannot be negative`);
+      }
+      if (number === 0n && node.state.name === rootUser && name.endsWith("rate_limit")) {
+        throw new YtError(`"${name}" of user "root" cannot be 0: nobody could undo it`);
+      }
       const settings = new Map(node.state.settings);
-      settings.set(name, parseInteger(value));
+      settings.set(name, number);
       return { state: { ...node.state, settings } };
     },
     remove(_draft, node) {
@@ -137,7 +150,7 @@ const userAttributes = new Map<string, BuiltinAttribute<UserState>>([
       get: (node) => node.state.banned,
       set(_draft, node, value) {
         const banned = parseBoolean(value);
-        if (banned && node.state.name === "root") {
+        if (banned && node.state.name === rootUser) {
           throw new YtError('User "root" cannot be banned');
         }
         return { state: { ...node.state, banned } };
@@ -232,7 +245,7 @@ export const userType: NodeType<UserState> = {
     createNamedObject(draft, { type: "user", mapPath: "//sys/users", attributes, ...options }),
   onRemove(draft, node) {
     checkNotBuiltin(node, node.state);
-    removeSubjectFromAcls(draft, node.state.name);
+    draft.forgetSubject(node.state.name);
   },
   describe: (node) => `user "${node.state.name}"`,
 };
@@ -264,7 +277,7 @@ export const groupType: NodeType<GroupState> = {
   onRemove(draft, node) {
     checkNotBuiltin(node, node.state);
     forgetGroup(draft, node.state.name);
-    removeSubjectFromAcls(draft, node.state.name);
+    draft.forgetSubject(node.state.name);
   },
   describe: (node) => `group "${node.state.name}"`,
 };
