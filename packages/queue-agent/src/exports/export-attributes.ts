@@ -1,7 +1,7 @@
 /** Attributes of the queue and of the directory that an export reads before it does anything. */
-import { bare, isList, isMap, mapOf, toYtError, Uint64, type YsonValue, YtError } from "@qyt/base";
+import { bare, isMap, toYtError, Uint64, type YsonValue, YtError } from "@qyt/base";
 import type { YtClient } from "@qyt/client";
-import { errorFromYson } from "@qyt/yson";
+import { executeReads, outputValue } from "../clusters/batch.ts";
 import { decodeProgress, type ExportProgress, progressOf } from "./export-progress.ts";
 
 export const progressAttribute = "queue_static_export_progress";
@@ -24,31 +24,14 @@ export interface ReadOptions {
 async function readAll(
   client: YtClient,
   paths: readonly string[],
-  options: ReadOptions,
+  { transactionId, signal }: ReadOptions,
 ): Promise<readonly (YsonValue | YtError)[]> {
-  const { transactionId } = options;
-  const answer = await client.execute(
-    "execute_batch",
-    {
-      requests: paths.map((path) =>
-        mapOf({ command: "get", parameters: mapOf({ path, transaction_id: transactionId }) }),
-      ),
-    },
-    options.signal === undefined ? {} : { signal: options.signal },
+  const results = await executeReads(
+    client,
+    paths.map((path) => ({ command: "get", parameters: { path, transaction_id: transactionId } })),
+    signal === undefined ? {} : { signal },
   );
-  const results = isMap(answer) ? answer.get("results") : answer;
-  return paths.map((path, index) => {
-    const item = isList(results) ? bare(results[index] ?? null) : null;
-    if (!isMap(item)) {
-      return new YtError(`The proxy did not answer the read of ${path}`);
-    }
-    const error = item.get("error");
-    if (error !== undefined) {
-      return errorFromYson(error);
-    }
-    const output = item.get("output") ?? null;
-    return isMap(output) && output.has("value") ? (output.get("value") ?? null) : output;
-  });
+  return results.map((result) => (result instanceof YtError ? result : outputValue(result)));
 }
 
 /** What is there, or the null value of what is absent. @throws YtError any other failure to read it */

@@ -4,19 +4,10 @@
  *
  * The answers of a batch are handed out in slices, because each one lets a pass go on.
  */
-import {
-  bare,
-  isList,
-  isMap,
-  mapOf,
-  toYtError,
-  turn,
-  type YsonMap,
-  type YsonValue,
-  YtError,
-} from "@qyt/base";
+import { toYtError, turn, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import type { YtClient } from "@qyt/client";
-import { errorFromYson, parseYsonList } from "@qyt/yson";
+import { outcomeOf, outputValue, requestOf, sendBatch } from "../clusters/batch.ts";
+import { selectYson } from "../state/row-io.ts";
 
 /** One read that every pass repeats: `refresh` asks all of them at once, ahead of the passes. */
 export interface WatchedRead<T> {
@@ -76,7 +67,7 @@ export class ClusterReads {
    * @throws YtError the command's own error, or that of the whole request
    */
   execute(command: string, parameters: Readonly<Record<string, YsonValue | undefined>>): Promise<YsonValue> {
-    return this.#ask(mapOf({ command, parameters: mapOf(parameters) }));
+    return this.#ask(requestOf({ command, parameters }));
   }
 
   #ask(request: YsonMap): Promise<YsonValue> {
@@ -96,7 +87,7 @@ export class ClusterReads {
   ): WatchedRead<T> {
     let fresh: { readonly value: T } | YtError | undefined;
     const watch: Watch = {
-      request: mapOf({ command, parameters: mapOf(parameters) }),
+      request: requestOf({ command, parameters }),
       accept: (result) => {
         try {
           fresh = result instanceof YtError ? result : { value: decode(result) };
@@ -143,7 +134,7 @@ export class ClusterReads {
       return;
     }
     for (const [index, watch] of watches.entries()) {
-      watch.accept(outputOf(results[index] ?? null));
+      watch.accept(outcomeOf(results[index] ?? null));
     }
   }
 
@@ -162,14 +153,7 @@ export class ClusterReads {
     }
     this.#queryCount += 1;
     try {
-      const bytes = await this.#client().requester.receive({
-        command: "select_rows",
-        method: "GET",
-        isVolatile: false,
-        parameters: { query, ...parameters, output_format: "yson" },
-        timeoutMs: this.#timeoutMs,
-      });
-      return parseYsonList(bytes).filter(isMap);
+      return await selectYson(this.#client(), query, { parameters, timeoutMs: this.#timeoutMs });
     } finally {
       this.#queryCount -= 1;
       this.#queuedQueries.shift()?.();
@@ -204,44 +188,16 @@ export class ClusterReads {
     }
   }
 
-  async #sendBatch(requests: readonly YsonMap[]): Promise<readonly YsonValue[]> {
-    const answer = await this.#client().requester.receiveValue({
-      command: "execute_batch",
-      method: "POST",
-      // Only reads: sent again without a mutation id, and the server keeps no answer.
-      isVolatile: false,
-      parameters: { requests },
-      timeoutMs: this.#timeoutMs,
-    });
-    const results = isMap(answer) ? answer.get("results") : answer;
-    if (!isList(results) || results.length !== requests.length) {
-      throw new YtError(
-        "The proxy answered a batch of reads with another number of results than was asked for",
-      );
-    }
-    return results;
+  #sendBatch(requests: readonly YsonMap[]): Promise<readonly YsonValue[]> {
+    return sendBatch(this.#client(), requests, false, { timeoutMs: this.#timeoutMs });
   }
 }
 
 function settle(waiting: Waiting, result: YsonValue): void {
-  const output = outputOf(result);
+  const output = outcomeOf(result);
   if (output instanceof YtError) {
     waiting.reject(output);
   } else {
     waiting.resolve(output);
   }
-}
-
-function outputOf(result: YsonValue): YsonValue | YtError {
-  const map = bare(result);
-  if (!isMap(map)) {
-    return new YtError("The proxy answered a read with a result that is not a map");
-  }
-  const error = map.get("error");
-  return error === undefined ? (map.get("output") ?? null) : errorFromYson(error);
-}
-
-/** The value in the output of `get`. */
-export function outputValue(output: YsonValue): YsonValue {
-  return isMap(output) && output.has("value") ? (output.get("value") ?? null) : output;
 }

@@ -2,7 +2,8 @@
  * Single rows of one queue: weights and commit timestamps at given indexes. What the queue's own pass and
  * those of its consumers ask for in one turn is one query.
  */
-import { bare, toYtError, turn, Uint64, type YsonMap, type YsonValue, type YtError } from "@qyt/base";
+import { toYtError, turn, type YsonMap, type YtError } from "@qyt/base";
+import { integerOf } from "../scalars.ts";
 import type { ClusterReads } from "./cluster-reads.ts";
 
 export interface QueueRowInfo {
@@ -102,13 +103,4 @@ function toInfo(row: YsonMap): QueueRowInfo {
     timestamp: integerOf(row.get("$timestamp")),
     cumulativeDataWeight: integerOf(row.get("$cumulative_data_weight")),
   };
-}
-
-/** Either kind of integer as a `bigint`; anything else is `null`. */
-export function integerOf(value: YsonValue | undefined): bigint | null {
-  const plain = bare(value ?? null);
-  if (plain instanceof Uint64) {
-    return plain.value;
-  }
-  return typeof plain === "bigint" ? plain : null;
 }

@@ -2,7 +2,7 @@
 import { attributesOf, bare, isList, isMap, type YsonMap, type YsonValue } from "@qyt/base";
 import type { YtClient } from "@qyt/client";
 import { presenceKey } from "../election/instance-registration.ts";
-import { textOf } from "../state/state-rows-codec.ts";
+import { textOf } from "../scalars.ts";
 
 export interface Instance {
   /** `host:port`. */

@@ -8,7 +8,7 @@ import { bare, isList, isMap, type YsonMap, type YsonValue, YtError } from "@qyt
 import { greatest, isIndexOrWeight } from "../integers.ts";
 import { type ObjectReference, referenceToString } from "../objects/reference.ts";
 import type { ClusterReads, WatchedRead } from "../reads/cluster-reads.ts";
-import { integerOf } from "../reads/queue-rows.ts";
+import { integerOf, textOf } from "../scalars.ts";
 import type { ConsumerTableKind } from "./consumer-schema.ts";
 import { subConsumerKey } from "./consumer-snapshot.ts";
 
@@ -237,12 +237,7 @@ function toOffsetRow(row: YsonMap, kind: ConsumerTableKind): OffsetRow {
 }
 
 function queueOf(row: YsonMap): ObjectReference {
-  return { cluster: textOf(row.get("queue_cluster")), path: textOf(row.get("queue_path")) };
-}
-
-function textOf(value: YsonValue | undefined): string {
-  const plain = bare(value ?? null);
-  return typeof plain === "string" ? plain : "";
+  return { cluster: textOf(row.get("queue_cluster")) ?? "", path: textOf(row.get("queue_path")) ?? "" };
 }
 
 /**

@@ -9,7 +9,7 @@ import type { ObjectReference } from "../objects/reference.ts";
 import type { QueueRow, RegistrationRow } from "../objects/state-rows.ts";
 import type { AgentReads } from "../reads/agent-reads.ts";
 import type { ClusterReads, WatchedRead } from "../reads/cluster-reads.ts";
-import { integerOf } from "../reads/queue-rows.ts";
+import { integerOf } from "../scalars.ts";
 import type { ErrorOrigin } from "./error-origin.ts";
 import { instantFromMs } from "./instants.ts";
 import {

@@ -3,8 +3,9 @@
  * It is read again only when the table's revision or state says that it may be another one.
  */
 import { bare, isList, isMap, type YsonMap, type YsonValue, YtError } from "@qyt/base";
-import { type ClusterReads, outputValue, type WatchedRead } from "../reads/cluster-reads.ts";
-import { integerOf } from "../reads/queue-rows.ts";
+import { outputValue } from "../clusters/batch.ts";
+import type { ClusterReads, WatchedRead } from "../reads/cluster-reads.ts";
+import { integerOf, textOf } from "../scalars.ts";
 
 export interface TabletPlace {
   readonly tabletId: string;
@@ -90,9 +91,9 @@ function mapOfAttributes(value: YsonValue, path: string): YsonMap {
 
 function marksOf(attributes: YsonMap): LayoutMarks {
   return {
-    objectId: textOf(attributes.get("id")),
+    objectId: textOf(attributes.get("id")) ?? "",
     revision: integerOf(attributes.get("revision")),
-    tabletState: textOf(attributes.get("tablet_state")),
+    tabletState: textOf(attributes.get("tablet_state")) ?? "",
     tabletCount: Number(integerOf(attributes.get("tablet_count")) ?? 0n),
   };
 }
@@ -102,9 +103,9 @@ function toPlace(value: YsonValue): TabletPlace {
   const field = (name: string): YsonValue | undefined => (isMap(tablet) ? tablet.get(name) : undefined);
   const host = textOf(field("cell_leader_address"));
   return {
-    tabletId: textOf(field("tablet_id")),
-    state: textOf(field("state")),
-    cellId: textOf(field("cell_id")),
+    tabletId: textOf(field("tablet_id")) ?? "",
+    state: textOf(field("state")) ?? "",
+    cellId: textOf(field("cell_id")) ?? "",
     host: host === "" ? null : host,
   };
 }
@@ -116,14 +117,9 @@ function columnsOf(schema: YsonValue): { readonly names: ReadonlySet<string>; re
   for (const item of isList(list) ? list : []) {
     const column = bare(item);
     if (isMap(column)) {
-      names.add(textOf(column.get("name")));
+      names.add(textOf(column.get("name")) ?? "");
       isSorted ||= column.has("sort_order") && column.get("sort_order") !== null;
     }
   }
   return { names, isSorted };
-}
-
-function textOf(value: YsonValue | undefined): string {
-  const plain = bare(value ?? null);
-  return typeof plain === "string" ? plain : "";
 }

@@ -12,7 +12,7 @@ const maxRowsPerWrite = 5_000;
 export async function selectYson(
   client: YtClient,
   query: string,
-  options: CommandOptions & { readonly parameters?: Readonly<Record<string, YsonValue>> } = {},
+  options: CommandOptions & { readonly parameters?: Readonly<Record<string, YsonValue | undefined>> } = {},
 ): Promise<YsonMap[]> {
   const { parameters, ...callOptions } = options;
   const bytes = await client.requester.receive({

@@ -6,18 +6,13 @@
  */
 import { bare, isList, isMap, toYtError, turn, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import type { CommandOptions, YtClient } from "@qyt/client";
-import { type BatchRead, executeReads, outputField } from "../clusters/batch.ts";
+import { type BatchCall, executeReads, outputField } from "../clusters/batch.ts";
 import type { AgentClusters } from "../context.ts";
 import { referenceToString } from "../objects/reference.ts";
 import type { ConsumerRow, DynamicState, QueueRow, RegistrationRow } from "../objects/state-rows.ts";
+import { integerOf, textOf } from "../scalars.ts";
 import { selectYson } from "./row-io.ts";
-import {
-  decodeConsumerRow,
-  decodeQueueRow,
-  decodeRegistrationRow,
-  textOf,
-  unsignedOf,
-} from "./state-rows-codec.ts";
+import { decodeConsumerRow, decodeQueueRow, decodeRegistrationRow } from "./state-rows-codec.ts";
 import { columnsOf, type StateTableName, type StateTables } from "./state-tables.ts";
 
 /** The tables of a pass; that of replicated tables has a life of its own. */
@@ -118,7 +113,11 @@ export class StateReader {
     if (errors.length > 0) {
       throw new YtError("Error while reading dynamic state", { inner: errors });
     }
-    return Object.assign({}, ...names.map((name) => this.#known.get(name)?.contents));
+    let contents: Partial<Contents> = {};
+    for (const name of names) {
+      contents = { ...contents, ...this.#known.get(name)?.contents };
+    }
+    return contents;
   }
 
   /** One batch a cluster. A table whose tablets cannot be asked is not in the result: reading it says why. */
@@ -154,7 +153,7 @@ export class StateReader {
     return result;
   }
 
-  #versionRequests(name: PassTable): BatchRead[] {
+  #versionRequests(name: PassTable): BatchCall[] {
     const { path } = this.#tables[name];
     const { tabletCount } = this.#known.get(name) ?? nothingKnown;
     const tablet_indexes = Array.from({ length: tabletCount }, (_, index) => BigInt(index));
@@ -174,14 +173,14 @@ export class StateReader {
     if (attributes instanceof YtError || !isMap(attributes)) {
       return undefined;
     }
-    const tabletCount = Number(unsignedOf(attributes.get("tablet_count")) ?? 1n);
+    const tabletCount = Number(integerOf(attributes.get("tablet_count")) ?? 1n);
     const tablets = outputField(infosItem, "tablets");
     const known = this.#known.get(name) ?? nothingKnown;
     if (tablets instanceof YtError || !isList(tablets) || tabletCount !== known.tabletCount) {
       return { version: undefined, tabletCount };
     }
     const timestamps = tablets.map((tablet) =>
-      isMap(tablet) ? unsignedOf(tablet.get("last_write_timestamp")) : null,
+      isMap(tablet) ? integerOf(tablet.get("last_write_timestamp")) : null,
     );
     return { version: [textOf(attributes.get("id")), ...timestamps].join(" "), tabletCount };
   }

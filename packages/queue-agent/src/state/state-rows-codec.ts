@@ -10,6 +10,7 @@ import { defaultAutoTrimConfig } from "../objects/object-configs.ts";
 import { parseAutoTrimConfig, parseStaticExportConfigs } from "../objects/parse-configs.ts";
 import type { ObjectReference } from "../objects/reference.ts";
 import type { ConsumerRow, QueueRow, RegistrationRow, StateRow } from "../objects/state-rows.ts";
+import { booleanOf, integerOf, isNothing, textOf } from "../scalars.ts";
 
 export function decodeQueueRow(row: YsonMap): QueueRow {
   const rawAutoTrimConfig = row.get("auto_trim_config") ?? null;
@@ -134,7 +135,7 @@ function decodeConsumerPath(stored: string): { readonly path: string; readonly n
 }
 
 function partitionOf(value: YsonValue): bigint {
-  const index = unsignedOf(value);
+  const index = integerOf(value);
   if (index === null) {
     throw new YtError("A partition of a registration is not an integer");
   }
@@ -156,8 +157,8 @@ type CommonFields = Pick<
 function decodeCommon(row: YsonMap, profilingTagColumn: string): CommonFields {
   return {
     reference: { cluster: textOf(row.get("cluster")) ?? "", path: textOf(row.get("path")) ?? "" },
-    rowRevision: unsignedOf(row.get("row_revision")),
-    revision: unsignedOf(row.get("revision")),
+    rowRevision: integerOf(row.get("row_revision")),
+    revision: integerOf(row.get("revision")),
     objectType: textOf(row.get("object_type")),
     queueAgentStage: textOf(row.get("queue_agent_stage")),
     synchronizationError: errorOf(row.get("synchronization_error")),
@@ -175,24 +176,4 @@ function errorOf(value: YsonValue | undefined): YtError | null {
   }
   const error = errorFromYson(value);
   return error.code === 0 ? null : error;
-}
-
-function isNothing(value: YsonValue): boolean {
-  return bare(value) === null;
-}
-
-export function textOf(value: YsonValue | undefined): string | null {
-  const plain = bare(value ?? null);
-  return typeof plain === "string" ? plain : null;
-}
-
-export function booleanOf(value: YsonValue | undefined): boolean | null {
-  const plain = bare(value ?? null);
-  return typeof plain === "boolean" ? plain : null;
-}
-
-/** Either kind of integer. */
-export function unsignedOf(value: YsonValue | undefined): bigint | null {
-  const plain = bare(value ?? null);
-  return plain instanceof Uint64 ? plain.value : typeof plain === "bigint" ? plain : null;
 }

@@ -11,7 +11,7 @@ import { defaultAutoTrimConfig } from "../objects/object-configs.ts";
 import { parseAutoTrimConfig, parseStaticExportConfigs } from "../objects/parse-configs.ts";
 import type { ObjectReference } from "../objects/reference.ts";
 import type { ConsumerRow, QueueRow, StateRow } from "../objects/state-rows.ts";
-import { textOf, unsignedOf } from "../state/state-rows-codec.ts";
+import { integerOf, isNothing, textOf } from "../scalars.ts";
 
 /** What is fetched of a queue and of a consumer. */
 export const fetchedAttributes: Readonly<Record<StateRow["kind"], readonly string[]>> = {
@@ -86,7 +86,7 @@ export function rowOfAttributes(
     const error = toYtError(thrown).wrap("Attributes of the object cannot be read");
     return {
       ...erroneousRow(kind, reference, rowRevision, error),
-      revision: unsignedOf(attributes.get("attribute_revision")),
+      revision: integerOf(attributes.get("attribute_revision")),
       objectType: textOf(attributes.get("type")),
       queueAgentStage: textOf(attributes.get("queue_agent_stage")),
     };
@@ -143,7 +143,7 @@ function commonFields(
   return {
     reference,
     rowRevision,
-    revision: unsignedOf(attributes.get("attribute_revision")),
+    revision: integerOf(attributes.get("attribute_revision")),
     objectType: optionalText(attributes, "type"),
     queueAgentStage: optionalText(attributes, "queue_agent_stage"),
     synchronizationError: null,
@@ -196,8 +196,4 @@ function optional<T>(
     });
   }
   return result;
-}
-
-function isNothing(value: YsonValue): boolean {
-  return bare(value) === null;
 }

@@ -8,14 +8,15 @@ import { isMap, type mapOf, toYtError, turn, type YsonValue, YtError } from "@qy
 import { isRetriable } from "@qyt/client";
 import { alertKinds } from "../alerts/alert-kinds.ts";
 import type { AlertManager, ManagedAlertCollector } from "../alerts/alert-manager.ts";
-import { type BatchRead, executeReads, outputField } from "../clusters/batch.ts";
+import { type BatchCall, executeReads, outputField } from "../clusters/batch.ts";
 import type { AgentContext } from "../context.ts";
 import type { StateRow } from "../objects/state-rows.ts";
 import { PassStatus } from "../pass-status.ts";
 import { PeriodicExecutor } from "../periodic.ts";
+import { integerOf } from "../scalars.ts";
 import { deleteYson, insertYson } from "../state/row-io.ts";
 import type { StateReader } from "../state/state-reader.ts";
-import { encodeObjectKey, encodeStateRow, unsignedOf } from "../state/state-rows-codec.ts";
+import { encodeObjectKey, encodeStateRow } from "../state/state-rows-codec.ts";
 import type { StateTables } from "../state/state-tables.ts";
 import { erroneousRow, fetchedAttributes, rowOfAttributes } from "./attributes.ts";
 import {
@@ -136,7 +137,7 @@ export class Synchronizer {
     );
     const revisions = results.map((result) => {
       const value = result === undefined ? undefined : outputField(result, "value");
-      return value === undefined || value instanceof YtError ? value : (unsignedOf(value) ?? undefined);
+      return value === undefined || value instanceof YtError ? value : (integerOf(value) ?? undefined);
     });
     return planPolling(rows, objects, revisions);
   }
@@ -207,7 +208,7 @@ export class Synchronizer {
    */
   async #readAll(
     objects: readonly SyncObject[],
-    read: (object: SyncObject) => BatchRead,
+    read: (object: SyncObject) => BatchCall,
     alert: "synchronizerUnableToFetchObjectRevisions" | "synchronizerUnableToFetchAttributes",
     signal: AbortSignal,
   ): Promise<readonly (YsonValue | YtError | undefined)[]> {
@@ -274,7 +275,7 @@ function parseRevisions(value: YsonValue): ObjectRevisions {
     }
     const revisions = new Map<string, bigint>();
     for (const [path, revision] of listed) {
-      const number = unsignedOf(revision);
+      const number = integerOf(revision);
       if (number !== null) {
         revisions.set(path, number);
       }

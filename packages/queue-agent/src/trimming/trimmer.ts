@@ -8,6 +8,7 @@ import { bare, isList, isMap, mapOf, Uint64, type YsonValue, YtError } from "@qy
 import type { YtClient } from "@qyt/client";
 import { timestampFromSeconds, timestampSeconds } from "@qyt/schema";
 import { errorFromYson } from "@qyt/yson";
+import { executeWrites } from "../clusters/batch.ts";
 import type { AgentContext } from "../context.ts";
 import { referenceToString } from "../objects/reference.ts";
 import {
@@ -17,9 +18,6 @@ import {
   type TrimPlan,
   type TrimView,
 } from "./trim-plan.ts";
-
-/** A batch of trims; a table has at most 2,000 tablets. */
-const trimsPerBatch = 1_000;
 
 type TrimmerContext = Pick<AgentContext, "clusters" | "isPresent">;
 
@@ -131,29 +129,22 @@ async function trimPartitions(
   table: string,
   trims: readonly PartitionTrim[],
 ): Promise<ReadonlyMap<number, YtError>> {
+  const results = await executeWrites(
+    client,
+    trims.map(({ partitionIndex, trimmedRowCount }) => ({
+      command: "trim_rows",
+      parameters: {
+        path: table,
+        tablet_index: BigInt(partitionIndex),
+        trimmed_row_count: trimmedRowCount,
+      },
+    })),
+  );
   const failed = new Map<number, YtError>();
-  for (let start = 0; start < trims.length; start += trimsPerBatch) {
-    const batch = trims.slice(start, start + trimsPerBatch);
-    const answer = await client.execute("execute_batch", {
-      requests: batch.map(({ partitionIndex, trimmedRowCount }) =>
-        mapOf({
-          command: "trim_rows",
-          parameters: mapOf({
-            path: table,
-            tablet_index: BigInt(partitionIndex),
-            trimmed_row_count: trimmedRowCount,
-          }),
-        }),
-      ),
-    });
-    const fields = answer === undefined ? null : bare(answer);
-    const results = isMap(fields) ? bare(fields.get("results") ?? []) : fields;
-    for (const [index, { partitionIndex }] of batch.entries()) {
-      const result = isList(results) ? bare(results[index] ?? null) : null;
-      const error = isMap(result) ? result.get("error") : undefined;
-      if (error !== undefined) {
-        failed.set(partitionIndex, errorFromYson(error));
-      }
+  for (const [index, { partitionIndex }] of trims.entries()) {
+    const result = results[index];
+    if (result instanceof YtError) {
+      failed.set(partitionIndex, result);
     }
   }
   return failed;
