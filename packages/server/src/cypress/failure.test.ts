@@ -76,3 +76,56 @@ describe("mutations", () => {
     expect(await again.get("//tmp/more")).toEqual(children);
   });
 });
+
+describe("large mutations", () => {
+  /** Time goes by with every look at it, so that work takes long. */
+  class TiringClock extends FakeClock {
+    #work = 0;
+
+    override monotonic(): number {
+      return super.monotonic() + ++this.#work;
+    }
+  }
+
+  const openTiring = worldOpener(() => new TiringClock());
+  const tree = (size: number) =>
+    mapOf(Object.fromEntries(Array.from({ length: size }, (_, index) => [`n${index}`, BigInt(index)])));
+
+  it("let others read meanwhile, who see all of it or nothing", async () => {
+    const world = await openTiring();
+    await world.set("//tmp/tree", tree(50));
+    const changes = [
+      { done: () => world.set("//tmp/new", tree(300)), path: "//tmp/new" },
+      {
+        done: () => world.cypress.copy(root, { sourcePath: "//tmp/tree", destinationPath: "//tmp/copied" }),
+        path: "//tmp/copied",
+      },
+    ];
+    for (const { done, path } of changes) {
+      let isDone = false;
+      let looks = 0;
+      const running = done().finally(() => {
+        isDone = true;
+      });
+      for (; !isDone; looks++) {
+        await new Promise((resolve) => setImmediate(resolve));
+        expect([0, 50, 300]).toContain((await world.exists(path)) ? Object(await world.get(path)).size : 0);
+      }
+      await running;
+      expect(looks, path).toBeGreaterThan(10);
+      expect(await world.exists(path)).toBe(true);
+    }
+  });
+
+  it("come one after another, and change nothing when they fail on the way", async () => {
+    const world = await openTiring();
+    const broken = new Map([...tree(100), ["", 1n]]);
+    const failed = failure(world.set("//tmp/broken", broken));
+    const next = world.set("//tmp/next", tree(20));
+    expect((await failed).message).toContain("Child key cannot be empty");
+    await next;
+    expect(await world.get("//tmp")).toEqual(mapOf({ next: tree(20) }));
+    await world.cypress.remove(root, { path: "//tmp/next" });
+    expect(await world.get("//tmp")).toEqual(new Map());
+  });
+});

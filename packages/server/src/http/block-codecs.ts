@@ -3,7 +3,8 @@
  *
  *     stream  = block* last
  *     block   = u16 LE codec id, u64 LE payload length, payload
- *     payload = u64 LE length of the content, one compressed frame      (zstd, brotli, zlib)
+ *     payload = u64 LE length of the content, one compressed frame      (zstd, brotli, lz4, zlib)
+ *             | a frame that begins with the length of its content      (snappy)
  *             | the content itself                                      (null)
  *     last    = a block of no content; nothing may follow
  *
@@ -12,7 +13,9 @@
 import { brotliCompressSync, brotliDecompressSync, constants, deflateSync, inflateSync } from "node:zlib";
 import { compress as zstdCompress, decompress as zstdDecompress, init as zstdInit } from "@bokuweb/zstd-wasm";
 import { YtError } from "@qyt/base";
+import { lz4Compress, lz4Decompress } from "./lz4.ts";
 import { murmurHash2 } from "./murmur-hash.ts";
+import { snappyCompress, snappyContentLength, snappyDecompress } from "./snappy.ts";
 
 /** The writer cuts the content into blocks of this size: the Go reader wants them small. */
 export const blockContentBytes = 256 * 1024;
@@ -30,6 +33,8 @@ export interface BlockCodec {
   compress(content: Buffer): Uint8Array;
   /** `frame` back to exactly `contentLength` bytes. May throw anything, may return another length. */
   decompress(frame: Buffer, contentLength: number): Uint8Array;
+  /** The length that a frame declares by itself; present where there is neither a prefix nor bare content. */
+  readonly contentLength?: (frame: Buffer) => number;
 }
 
 /** Loads the compressor. Must have ended before a `z-zstd_*` codec is used. */
@@ -45,6 +50,17 @@ export const blockCodecs: ReadonlyMap<string, BlockCodec> = new Map(
       hasLengthPrefix: false,
       compress: (content) => content,
       decompress: (frame) => frame,
+    }),
+    defineCodec("z-snappy", "snappy", {
+      hasLengthPrefix: false,
+      compress: snappyCompress,
+      decompress: snappyDecompress,
+      contentLength: snappyContentLength,
+    }),
+    defineCodec("z-lz4", "lz4-fast14-safe", {
+      hasLengthPrefix: true,
+      compress: lz4Compress,
+      decompress: lz4Decompress,
     }),
     zstdCodec("z-zstd_1", "zstd08_1", 1),
     zstdCodec("z-zstd_3", "zstd08_3", 3),
@@ -62,7 +78,7 @@ export const blockCodecs: ReadonlyMap<string, BlockCodec> = new Map(
 function defineCodec(
   name: string,
   canonicalName: string,
-  methods: Pick<BlockCodec, "hasLengthPrefix" | "compress" | "decompress">,
+  methods: Pick<BlockCodec, "hasLengthPrefix" | "compress" | "decompress" | "contentLength">,
 ): BlockCodec {
   const hash = murmurHash2(Buffer.from(canonicalName), 0);
   return { name, id: (hash >>> 16) ^ (hash & 0xffff), ...methods };
@@ -114,7 +130,7 @@ function zstdContentLength(frame: Buffer): bigint | undefined {
   }
 }
 
-/** One block with `content`, which must not be empty. */
+/** One block with `content`; one without any is the last. */
 export function encodeBlock(codec: BlockCodec, content: Buffer): Buffer {
   const frame = codec.compress(content);
   const prefix = codec.hasLengthPrefix ? lengthPrefixBytes : 0;
@@ -128,8 +144,14 @@ export function encodeBlock(codec: BlockCodec, content: Buffer): Buffer {
   return block;
 }
 
-/** The last block. With a length prefix the payload is eight zero bytes: the Go reader always reads them. */
+/**
+ * The last block. With a length prefix the payload is eight zero bytes, with a length in the frame it is a frame: the
+ * Go reader always reads them.
+ */
 export function encodeLastBlock(codec: BlockCodec): Buffer {
+  if (codec.contentLength !== undefined) {
+    return encodeBlock(codec, Buffer.alloc(0));
+  }
   const prefix = codec.hasLengthPrefix ? lengthPrefixBytes : 0;
   const block = Buffer.alloc(blockHeaderBytes + prefix);
   block.writeUInt16LE(codec.id, 0);
@@ -202,7 +224,13 @@ export class BlockDecoder {
   }
 
   #decode(payload: Buffer): Buffer {
-    if (payload.length === 0 || !this.#codec.hasLengthPrefix) {
+    if (payload.length === 0) {
+      return payload;
+    }
+    if (this.#codec.contentLength !== undefined) {
+      return this.#decodeDeclared(payload, this.#codec.contentLength);
+    }
+    if (!this.#codec.hasLengthPrefix) {
       return payload;
     }
     if (payload.length < lengthPrefixBytes) {
@@ -215,16 +243,34 @@ export class BlockDecoder {
     if (contentBytes === 0n) {
       return Buffer.alloc(0);
     }
-    let content: Uint8Array;
-    try {
-      content = this.#codec.decompress(payload.subarray(lengthPrefixBytes), Number(contentBytes));
-    } catch (cause) {
-      throw corrupt("compressed frame is damaged", cause);
-    }
+    const content = this.#decompress(payload.subarray(lengthPrefixBytes), Number(contentBytes));
     if (content.length !== Number(contentBytes)) {
       throw corrupt(`frame has ${content.length} bytes of content instead of ${contentBytes}`);
     }
     return Buffer.from(content.buffer, content.byteOffset, content.length);
+  }
+
+  /** A frame that begins with the length of its content. */
+  #decodeDeclared(frame: Buffer, contentLength: (frame: Buffer) => number): Buffer {
+    let length: number;
+    try {
+      length = contentLength(frame);
+    } catch (cause) {
+      throw corrupt("compressed frame is damaged", cause);
+    }
+    if (length > this.#maxContentBytes) {
+      throw corrupt(`content of ${length} bytes is too large`);
+    }
+    const content = this.#decompress(frame, length);
+    return Buffer.from(content.buffer, content.byteOffset, content.length);
+  }
+
+  #decompress(frame: Buffer, contentLength: number): Uint8Array {
+    try {
+      return this.#codec.decompress(frame, contentLength);
+    } catch (cause) {
+      throw corrupt("compressed frame is damaged", cause);
+    }
   }
 
   /** The first `length` pending bytes in one piece, left where they are. */

@@ -314,6 +314,8 @@ test("block codecs have the numbers of the table", () => {
   const numbers = Object.fromEntries([...blockCodecs].map(([name, codec]) => [name, codec.id]));
   expect(numbers).toEqual({
     "z-null": 54476,
+    "z-snappy": 50986,
+    "z-lz4": 6051,
     "z-zstd_1": 55019,
     "z-zstd_3": 23308,
     "z-zstd_7": 33533,
