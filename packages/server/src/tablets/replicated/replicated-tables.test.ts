@@ -190,6 +190,20 @@ describe("a replicated queue", () => {
     expect(world.rows("//tmp/r")).toEqual(["1", "2"]);
   });
 
+  it("takes its replicas along when it is removed in a master transaction", async () => {
+    const id = await world.addReplica("//tmp/r", { mode: "sync", more: "tablet_count=2" });
+    const { cypress, clock } = world.engine;
+    const transactionId = await cypress.startTransaction(root, { timeoutMs: 60_000 });
+    await cypress.remove({ ...root, transactionId }, { path: "//tmp/t", recursive: true, force: false });
+    await world.write('{a=1;"$tablet_index"=0}');
+    await cypress.commitTransaction(root, transactionId);
+    await clock.advance(2_000);
+    expect(await cypress.exists(root, { path: `#${id}` })).toBe(false);
+    expect(world.rows("//tmp/r")).toEqual(["1"]);
+    await world.reopen();
+    expect(await world.engine.cypress.exists(root, { path: `#${id}` })).toBe(false);
+  });
+
   it("tells replicas that are bound to something else from its own", async () => {
     const first = await world.addReplica("//tmp/r", { mode: "sync", more: "tablet_count=2" });
     await world.unmount("//tmp/r");

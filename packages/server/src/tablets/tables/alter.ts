@@ -8,7 +8,8 @@ import type { Draft, Node } from "../../cypress/index.ts";
 import { releaseList, staticStatistics } from "../static/table-rows.ts";
 import { parseReplicaId } from "./creation.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
-import { isOrderedDynamic, type TableState } from "./table-state.ts";
+import { adoptRows, type StagedRows, stageSortedRows, stageStaticRows } from "./sorted-switch.ts";
+import { isOrderedDynamic, isSortedDynamic, type TableState } from "./table-state.ts";
 import { createOrderedTablet, destroyOrderedTablet, tabletObjectType } from "./tablets.ts";
 
 export interface AlterOptions {
@@ -18,11 +19,46 @@ export interface AlterOptions {
   readonly upstreamReplicaId?: string;
 }
 
+/**
+ * The rows of a sorted table in its other form, where `alterTable` is to switch to it; undefined where it is not.
+ * @param hold keeps what can be read now until it is let go
+ * @throws YtError as `stageSortedRows` does
+ */
+export async function stageRows(
+  environment: TableEnvironment,
+  node: Node<TableState>,
+  path: string,
+  { dynamic, schema }: AlterOptions,
+  hold: () => { readonly timestamp: bigint; readonly letGo: () => void },
+): Promise<StagedRows | undefined> {
+  const { state } = node;
+  const isStill = state.tablets.every((tablet) => tablet.state === "unmounted");
+  if (dynamic === undefined || dynamic === state.dynamic || !isStill || state.isReplicated === true) {
+    return undefined;
+  }
+  if (dynamic) {
+    const next = toDynamicSchema(schema === undefined ? state.schema : TableSchema.fromYson(schema));
+    return state.schema.isSorted && next.isSorted
+      ? await stageSortedRows(environment, node, next, path)
+      : undefined;
+  }
+  if (!isSortedDynamic(state)) {
+    return undefined;
+  }
+  const { timestamp, letGo } = hold();
+  try {
+    return await stageStaticRows(environment, node, timestamp, path);
+  } finally {
+    letGo();
+  }
+}
+
 export function alterTable(
   environment: TableEnvironment,
   draft: Draft,
   node: Node<TableState>,
   options: AlterOptions,
+  staged?: StagedRows,
 ): void {
   const { state } = node;
   const path = draft.pathOf(node);
@@ -59,8 +95,8 @@ export function alterTable(
   }
   if (options.dynamic !== undefined && options.dynamic !== state.dynamic) {
     next = options.dynamic
-      ? toDynamic(environment, draft, node, next)
-      : toStatic(environment, draft, path, next);
+      ? toDynamic(environment, draft, node, next, staged)
+      : toStatic(environment, draft, node, next, staged);
   }
   if (options.upstreamReplicaId !== undefined) {
     next = withUpstreamReplica(path, next, options.upstreamReplicaId);
@@ -90,13 +126,12 @@ function toDynamic(
   draft: Draft,
   node: Node<TableState>,
   state: TableState,
+  staged: StagedRows | undefined,
 ): TableState {
   const schema = toDynamicSchema(state.schema);
   draft.checkAccountRoom(node.account, { tabletCount: 1 });
   if (schema.keyColumnCount > 0) {
-    throw new YtError(
-      "Making a sorted static table dynamic is not supported; create a dynamic table and insert its rows",
-    );
+    return adoptRows(environment, draft, { ...state, schema }, stagedFor(draft, node, staged));
   }
   const refs = state.chunkListId === undefined ? [] : environment.chunkList(state.chunkListId).refs;
   const id = draft.newId(tabletObjectType);
@@ -116,11 +151,26 @@ function toDynamic(
   return withoutList;
 }
 
-function toStatic(environment: TableEnvironment, draft: Draft, path: string, state: TableState): TableState {
+/** @throws YtError when nobody has written the rows anew, because the table was another one before */
+function stagedFor(draft: Draft, node: Node<TableState>, staged: StagedRows | undefined): StagedRows {
+  if (staged === undefined) {
+    const path = draft.pathOf(node);
+    throw new YtError(`Table ${path} was changed while it was to be altered; try again`, {
+      attributes: { path },
+    });
+  }
+  return staged;
+}
+
+function toStatic(
+  environment: TableEnvironment,
+  draft: Draft,
+  node: Node<TableState>,
+  state: TableState,
+  staged: StagedRows | undefined,
+): TableState {
   if (!isOrderedDynamic(state)) {
-    throw new YtError(
-      `Making sorted dynamic table ${path} static is not supported; read its rows and write them to a static table`,
-    );
+    return adoptRows(environment, draft, state, stagedFor(draft, node, staged));
   }
   const list = environment.newChunkList();
   const chunkIds = state.tablets.flatMap(({ id }) =>

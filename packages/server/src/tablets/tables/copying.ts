@@ -88,7 +88,7 @@ function copySortedRows(
     draft.update(source.id, { state: withoutRows });
     return rowsId;
   }
-  environment.addSortedRows(draft.batch, targetId, rowsId);
+  environment.addSortedRows(draft.batch, targetId, environment.retainedTimestamp(rowsId));
   const prefix = rowsPrefix(rowsId);
   const target = rowsPrefix(targetId);
   const { from, to } = prefixRange(prefix);

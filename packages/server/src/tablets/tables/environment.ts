@@ -145,9 +145,8 @@ export class TableEnvironment {
     );
   }
 
-  /** New sorted rows: none, or those of another table, which lack what it lacks. */
-  addSortedRows(batch: WriteBatch, rowsId: string, copiedFrom?: string): void {
-    const retained = copiedFrom === undefined ? 0n : this.retainedTimestamp(copiedFrom);
+  /** New sorted rows. @param retained reads at earlier times are refused */
+  addSortedRows(batch: WriteBatch, rowsId: string, retained = 0n): void {
     this.#retainedBefore.set(rowsId, retained);
     putRetained(batch, rowsId, retained);
   }

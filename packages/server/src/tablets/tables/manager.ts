@@ -23,7 +23,7 @@ import { createReplicaType } from "../replicated/replica-type.ts";
 import { TableReplication } from "../replicated/table-replication.ts";
 import type { ScannedRows } from "../sorted/index.ts";
 import type { TabletTransactions } from "../transactions/index.ts";
-import { type AlterOptions, alterTable } from "./alter.ts";
+import { type AlterOptions, alterTable, stageRows } from "./alter.ts";
 import { createChunkListType, findChunkListObject } from "./chunk-list-objects.ts";
 import { createChunkType, findChunkObject } from "./chunk-objects.ts";
 import { DynamicTableHandle } from "./dynamic-table-handle.ts";
@@ -35,6 +35,7 @@ import { QueueObjects } from "./queue-objects.ts";
 import { choosePivots, type ReshardOptions, reshardTable } from "./reshard.ts";
 import { tabletFormatOf } from "./row-format.ts";
 import { bundleOf, sortedRetention } from "./settings.ts";
+import { dropAllStaged, dropStaged } from "./sorted-switch.ts";
 import { hasOrderedTablets, isSortedDynamic, isTableType, type TableState } from "./table-state.ts";
 import { createReplicatedTableType, createTableType } from "./table-type.ts";
 
@@ -137,6 +138,7 @@ export class TableManager {
       ),
       view,
     );
+    await dropAllStaged(this.environment);
     this.#replication = new TableReplication(this.environment, cypress, transactions);
     this.#schedule();
     this.#replication.start();
@@ -291,12 +293,28 @@ export class TableManager {
 
   /** @throws YtError 314, 316 … */
   async alter(context: TableContext, path: RichPath, options: AlterOptions): Promise<void> {
-    const { path: real } = this.find(context, path);
-    await this.cypress.mutate(context, (draft) => {
-      const node = draft.resolveNode(real) as Node<TableState>;
-      draft.check(context.user, "write", node);
-      alterTable(this.environment, draft, node, options);
-    });
+    const { path: real, node: seen, view } = this.find(context, path);
+    view.check(context.user, "write", seen);
+    const staged =
+      context.transactionId === undefined
+        ? await stageRows(this.environment, seen, real, options, () => this.#holdNow())
+        : undefined;
+    try {
+      await this.cypress.mutate(context, (draft) => {
+        const node = draft.resolveNode(real) as Node<TableState>;
+        draft.check(context.user, "write", node);
+        const isSame = node.id === seen.id && node.state === seen.state;
+        alterTable(this.environment, draft, node, options, isSame ? staged : undefined);
+      });
+    } catch (error) {
+      if (staged !== undefined) {
+        await dropStaged(this.environment, staged);
+      }
+      throw error;
+    }
+    if (staged?.kind === "static" && staged.writer.rowCount === 0) {
+      await staged.writer.abort();
+    }
   }
 
   /** Makes rows of one tablet below an index disappear. Takes effect at once, outside of transactions. */
@@ -357,6 +375,13 @@ export class TableManager {
       visibleTimestamp: () => this.environment.visibleTimestamp(),
     });
     this.environment.orderedTablets.set(tabletId, tablet);
+  }
+
+  /** Keeps what can be read now. */
+  #holdNow(): { timestamp: bigint; letGo: () => void } {
+    const timestamp = this.#visibleTimestamp();
+    const letGo = this.#transactions?.hold(timestamp);
+    return { timestamp, letGo: () => letGo?.() };
   }
 
   #visibleTimestamp(): bigint {

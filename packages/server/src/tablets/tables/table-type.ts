@@ -3,15 +3,14 @@
  * Specified in: yt/yt/server/master/table_server, tablet_server/tablet_manager.cpp.
  */
 import { YtError } from "@qyt/base";
-import { prefixRange } from "../../cell/index.ts";
 import type { Draft, Node, NodeType } from "../../cypress/index.ts";
 import { replicatedTableAttributes } from "../replicated/replica-attributes.ts";
 import { replicatedTableObjectType, replicatedTableTypeName } from "../replicated/replica-state.ts";
-import { removeRetained, rowsPrefix } from "../sorted/index.ts";
 import { abortRows, commitRows, holdRows, releaseRows, staticStatistics } from "../static/table-rows.ts";
 import { copyState } from "./copying.ts";
 import { createState } from "./creation.ts";
 import type { TableEnvironment } from "./environment.ts";
+import { dropSortedRows } from "./sorted-switch.ts";
 import { tableAttributes } from "./table-attributes.ts";
 import {
   decodeTableState,
@@ -87,22 +86,8 @@ function dropRows(environment: TableEnvironment, draft: Draft, node: Node<TableS
       destroyOrderedTablet(environment, draft, id);
     }
   }
-  if (isSortedDynamic(state) && state.rowsId !== undefined) {
-    const { rowsId } = state;
-    const { from, to } = prefixRange(rowsPrefix(rowsId));
-    for (const { id } of state.tablets) {
-      environment.stopWrites(draft, id);
-    }
-    environment.cell.scheduleRangeRemoval(draft.batch, from, to);
-    removeRetained(draft.batch, rowsId);
-    draft.onDurable(() => environment.forgetSortedRows(rowsId));
-  }
   if (isSortedDynamic(state)) {
-    draft.onDurable(() => {
-      for (const { id } of state.tablets) {
-        environment.forgetWritten(id);
-      }
-    });
+    dropSortedRows(environment, draft, state);
   }
 }
 
