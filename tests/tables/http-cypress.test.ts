@@ -56,6 +56,50 @@ describe("JSON documents", () => {
   });
 });
 
+describe("formats of answers", () => {
+  it("a list in dsv; no other row format carries a document, and nothing is changed by asking", async () => {
+    const listed = await cluster.call("list", '{path="//sys/media";output_format=dsv}', { version: 3 });
+    expect(listed.text).toBe("default\n");
+    for (const name of ["yamr", "schemaful_dsv", "skiff", "arrow", "yaml"]) {
+      const error = await cluster.error(
+        "create",
+        `{type=map_node;path="//tmp/${name}";output_format=${name}}`,
+      );
+      expect(messagesOf(error)).toContain(`Unsupported output format "${name}"`);
+      expect(await cluster.value("exists", `{path="//tmp/${name}"}`)).toEqual({ value: false });
+    }
+  });
+
+  it("rows in yamr, and a clear refusal of skiff and arrow", async () => {
+    await cluster.ok("create", '{type=table;path="//tmp/yamr"}');
+    await cluster.ok("write_table", '{path="//tmp/yamr";input_format=yamr}', "k1\tv1\nk2\tv2\n");
+    expect(await cluster.ok("read_table", '{path="//tmp/yamr";output_format=<lenval=%true>yamr}')).toBe(
+      "\x02\0\0\0k1\x02\0\0\0v1\x02\0\0\0k2\x02\0\0\0v2",
+    );
+    for (const name of ["skiff", "arrow"]) {
+      const read = await cluster.error("read_table", `{path="//tmp/yamr";output_format=${name}}`);
+      expect(messagesOf(read)).toContain(`Unsupported output format "${name}": rows are written as yson`);
+      const written = await cluster.error("write_table", `{path="//tmp/yamr";input_format=${name}}`, "x");
+      expect(messagesOf(written)).toContain(`Unsupported input format "${name}": rows are read as yson`);
+    }
+    expect(await cluster.get("//tmp/yamr/@row_count")).toBe(2);
+  });
+
+  it("blocks of snappy and LZ4, in and out", async () => {
+    await cluster.ok("create", '{type=table;path="//tmp/blocks"}');
+    for (const name of ["z-snappy", "z-lz4"]) {
+      const reply = await cluster.call("read_table", '{path="//tmp/yamr";output_format=json}', {
+        headers: { "Accept-Encoding": name },
+      });
+      expect([reply.status, reply.headers["content-encoding"]]).toEqual([200, name]);
+      await cluster.ok("write_table", '{path="//tmp/blocks";input_format=json}', reply.body, {
+        headers: { "Content-Encoding": name },
+      });
+      expect(await cluster.read("//tmp/blocks")).toEqual(await cluster.read("//tmp/yamr"));
+    }
+  });
+});
+
 describe("nodes", () => {
   it("[http 57] exists", async () => {
     expect(await cluster.value("exists", '{path="//tmp/none"}')).toEqual({ value: false });

@@ -73,7 +73,9 @@ export function writeStructured(value: YsonValue, format: DataFormat): Buffer {
     case "web_json":
       return writeJson(value, jsonOptionsOf(format));
     default:
-      throw new YtError(`Unsupported output format "${format.name}"`);
+      throw new YtError(
+        `Unsupported output format "${format.name}": documents are written as yson, json or web_json`,
+      );
   }
 }
 
@@ -90,7 +92,9 @@ export function parseStructured(
     case "web_json":
       return parseJson(bytes, jsonParseOptions(format, options));
     default:
-      throw new YtError(`Unsupported input format "${format.name}"`);
+      throw new YtError(
+        `Unsupported input format "${format.name}": documents are read as yson, json or web_json`,
+      );
   }
 }
 

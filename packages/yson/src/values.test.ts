@@ -120,8 +120,10 @@ test("format nodes", () => {
   expect(errorOf(() => format("5")).code).toBe(2800);
   expect(errorOf(() => format("nope")).message).toBe('Invalid format name "nope"');
   expect(errorOf(() => writeStructured(1n, format("<format=x>yson"))).code).toBe(2800);
-  expect(errorOf(() => writeStructured(1n, format("dsv"))).message).toBe('Unsupported output format "dsv"');
-  expect(errorOf(() => parseStructured(Buffer.alloc(0), format("skiff"))).message).toBe(
+  expect(errorOf(() => writeStructured(1n, format("dsv"))).message).toContain(
+    'Unsupported output format "dsv": ',
+  );
+  expect(errorOf(() => parseStructured(Buffer.alloc(0), format("skiff"))).message).toContain(
     'Unsupported input format "skiff"',
   );
   expect(

@@ -2,7 +2,7 @@
  * `dsv` and `schemaful_dsv`: tab-separated text, both ways.
  * Specified in: yt/yt/library/formats/dsv_*.cpp, schemaful_dsv_*.cpp, escape.cpp; yt/yt/client/formats/config.cpp.
  */
-import { bare, isList, toYtError, Uint64, type YsonValue, YtError } from "@qyt/base";
+import { Attributed, bare, isList, isMap, toYtError, Uint64, type YsonValue, YtError } from "@qyt/base";
 import { type DataFormat, stringToBytes } from "@qyt/yson";
 import { ChunkedInput } from "./chunked-input.ts";
 import { viewOf } from "./row-output.ts";
@@ -168,6 +168,50 @@ export function schemafulDsvTreeFormat(options: SchemafulDsvOptions): TreeFormat
         : Buffer.alloc(0),
     tail: () => Buffer.alloc(0),
   };
+}
+
+/**
+ * A document in `dsv`: a scalar, a map of scalars, or a list of those, one a line.
+ * @throws YtError code 1 for anything nested deeper, entities as values of a map, and attributes; 2800
+ */
+export function writeDsvDocument(value: YsonValue, format: DataFormat): Buffer {
+  const options = dsvOptionsOf(format);
+  if (!isList(value)) {
+    return documentItem(value, options);
+  }
+  const lines = value.flatMap((item) => [
+    item === null ? Buffer.alloc(0) : documentItem(item, options),
+    Buffer.from([options.recordSeparator]),
+  ]);
+  return Buffer.concat(lines);
+}
+
+function documentItem(value: YsonValue, options: DsvOptions): Buffer {
+  if (!isMap(value)) {
+    return escapeField(documentScalar(value), options, false);
+  }
+  const fields = [...value].map(([key, item]) =>
+    Buffer.concat([
+      escapeField(stringToBytes(key), options, true),
+      Buffer.from([options.keyValueSeparator]),
+      escapeField(documentScalar(item), options, false),
+    ]),
+  );
+  const parts = fields.flatMap((field) => [Buffer.from([options.fieldSeparator]), field]);
+  return Buffer.concat(parts.slice(1));
+}
+
+function documentScalar(value: YsonValue): Buffer {
+  if (value instanceof Attributed) {
+    throw new YtError("Embedded attributes are not supported by DSV; ask for yson or json");
+  }
+  if (value === null) {
+    throw new YtError("Entities are not supported by DSV; ask for yson or json");
+  }
+  if (isList(value) || isMap(value)) {
+    throw new YtError("Nested values are not supported by DSV; ask for yson or json");
+  }
+  return scalarText("", value, false) ?? Buffer.alloc(0);
 }
 
 /** Control records of the table reader that have no place in the format. */

@@ -10,6 +10,7 @@ export {
 } from "./block-packer.ts";
 export { createRowReader, createSchemalessRowReader } from "./create-row-reader.ts";
 export { createRowWriter, type RowWriterOptions } from "./create-row-writer.ts";
+export { writeDsvDocument } from "./dsv.ts";
 export {
   cellKind,
   cellWeight,

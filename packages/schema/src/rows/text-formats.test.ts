@@ -10,6 +10,7 @@ import {
   packBlocks,
   RowBlock,
   schemalessRowToYson,
+  writeDsvDocument,
 } from "./index.ts";
 
 function format(name: DataFormat["name"], attributes: Record<string, YsonValue> = {}): DataFormat {
@@ -217,6 +218,23 @@ describe("dsv", () => {
     expect(() => write("{a=1}", dsv, [["row_index", 0n]])).toThrow(
       "Row indices are not supported in DSV format",
     );
+  });
+});
+
+describe("documents in dsv", () => {
+  const document = (value: YsonValue): string => writeDsvDocument(value, format("dsv")).toString();
+
+  it("are scalars, flat maps, and lists of them", () => {
+    expect(document("0-2-xb-1234")).toBe("0-2-xb-1234");
+    expect(document(mapOf({ a: "b", c: 1n, "d=": true, e: 1 }))).toBe("a=b\tc=1\td\\==true\te=1.");
+    expect(document([100n, "foo", null, mapOf({ a: "10", b: "c" })])).toBe("100\nfoo\n\na=10\tb=c\n");
+    expect(document([])).toBe("");
+  });
+
+  it("are nothing deeper", () => {
+    for (const value of [mapOf({ a: [] }), [[1n]], mapOf({ a: null }), mapOf({ a: new Map() })]) {
+      expect(() => document(value)).toThrow("not supported by DSV; ask for yson or json");
+    }
   });
 });
 

@@ -7,6 +7,7 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { emptyMap, inSlices, toYtError, type YsonMap, type YsonValue, type YtError } from "@qyt/base";
+import { writeDsvDocument } from "@qyt/schema";
 import { type DataFormat, isLargeValue, writeStructured, writeStructuredInSlices } from "@qyt/yson";
 import type { CommandResponse, StreamResponse } from "../driver/command.ts";
 import { type ContentEncoding, identityEncoding } from "./content-encoding.ts";
@@ -65,6 +66,9 @@ export async function replyCommand(
 
 /** A large value is written while others have their turn. */
 function writeValue(exchange: Exchange, value: YsonValue, format: DataFormat): Buffer | Promise<Buffer> {
+  if (format.name === "dsv") {
+    return writeDsvDocument(value, format);
+  }
   return isLargeValue(value)
     ? inSlices(writeStructuredInSlices(value, format), exchange.context.clock)
     : writeStructured(value, format);

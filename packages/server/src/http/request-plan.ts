@@ -225,8 +225,17 @@ function patchMap(base: YsonMap, over: YsonMap): YsonMap {
   return merged;
 }
 
+/** The formats of answers that are one value. */
+const documentFormats: ReadonlySet<string> = new Set(["yson", "json", "web_json", "dsv"]);
+
 function planReply(descriptor: CommandDescriptor, parameters: YsonMap): ReplyPlan {
   const outputFormat = parseFormat(parameters.get("output_format") ?? "yson");
+  if (descriptor.outputType === "structured" && !documentFormats.has(outputFormat.name)) {
+    // Said before the command has changed anything.
+    throw new YtError(
+      `Unsupported output format "${outputFormat.name}": documents are written as yson, json, web_json or dsv`,
+    );
+  }
   const disposition = dispositionOf(descriptor, parameters);
   const dump = parameters.get("dump_error_into_response");
   return {
