@@ -79,6 +79,7 @@ export class AgentWorld {
   readonly clock: Clock;
   readonly #clients = new Map<string, YtClient>();
   readonly #closers: (() => Promise<void>)[] = [];
+  #contextCount = 0;
 
   private constructor(clusters: ReadonlyMap<string, Cluster>, stateCluster: string, clock: Clock) {
     this.clusters = clusters;
@@ -158,7 +159,8 @@ export class AgentWorld {
     } = {},
   ): Promise<{ context: AgentContext; tables: StateTables; stateReader: StateReader }> {
     const clock = options.clock ?? this.clock;
-    const random = seededRandom(1);
+    // Each its own: two agents with equal mutation ids would be given each other's answers.
+    const random = seededRandom(++this.#contextCount);
     const clusters = new ClusterClients({
       stateCluster: this.stateCluster,
       stateProxy: this.address(),

@@ -208,6 +208,24 @@ describe("polling", () => {
     expect(await row("queues", "primary://tmp/p1")).toMatchObject({ row_revision: 1n });
   });
 
+  it("says of a cluster that does not answer what it asked for", async () => {
+    const proxy = await world.get("//sys/clusters/remote/proxy");
+    await world.set("//sys/clusters/remote", '{proxy="http://127.0.0.1:1"}');
+    await eventually(async () => {
+      expect(fromYson(await world.orchid(agent, "/alerts"))).toMatchObject({
+        cypress_synchronizer_unable_to_fetch_object_revisions: {
+          code: 3000n,
+          message: "Error fetching object revisions from clusters",
+          inner_errors: [{ attributes: { cluster: "remote" } }],
+        },
+      });
+    });
+    await world.set("//sys/clusters/remote", `{proxy="${proxy}"}`);
+    await eventually(async () => {
+      expect(fromYson(await world.orchid(agent, "/alerts"))).toEqual({});
+    });
+  });
+
   it("[queue-agent 72] goes on when its table is mounted again", async () => {
     await world.unmount("//sys/queue_agents/queues");
     await eventually(async () => {

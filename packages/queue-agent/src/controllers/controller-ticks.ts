@@ -110,11 +110,18 @@ export class ControllerTicks {
   /** Waits for the work, but no longer than so many milliseconds: one slow object does not hold up the others. */
   async #atMost(limitMs: number, work: Promise<unknown>, signal: AbortSignal): Promise<void> {
     const timer = new AbortController();
-    const limit = sleep(this.#context.clock, limitMs, AbortSignal.any([timer.signal, signal])).catch(
-      () => undefined,
-    );
-    await Promise.race([work, limit]);
-    timer.abort();
+    const end = (): void => timer.abort();
+    // Not `AbortSignal.any`: what it makes is kept as long as the signal, which lives as long as the agent.
+    signal.addEventListener("abort", end, { once: true });
+    if (signal.aborted) {
+      end();
+    }
+    try {
+      await Promise.race([work, sleep(this.#context.clock, limitMs, timer.signal).catch(() => undefined)]);
+    } finally {
+      signal.removeEventListener("abort", end);
+      end();
+    }
   }
 }
 

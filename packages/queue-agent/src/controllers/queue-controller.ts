@@ -100,9 +100,10 @@ export class QueueController implements QueueObject {
   }
 
   async stop(): Promise<void> {
-    await this.#gate.stop();
+    // Exports do not wait for a pass that hangs: whoever leads the queue now needs their locks. The pass starts
+    // none any more.
+    await Promise.all([this.#gate.stop(), this.#leadership?.exports.stop()]);
     this.#collector.close();
-    await this.#leadership?.exports.stop();
   }
 
   async #pass(): Promise<void> {

@@ -6,6 +6,7 @@
  */
 import { isMap, type mapOf, toYtError, turn, type YsonValue, YtError } from "@qyt/base";
 import { isRetriable } from "@qyt/client";
+import type { AlertKind } from "../alerts/alert.ts";
 import { alertKinds } from "../alerts/alert-kinds.ts";
 import type { AlertManager, ManagedAlertCollector } from "../alerts/alert-manager.ts";
 import { type BatchCall, executeReads, outputField } from "../clusters/batch.ts";
@@ -41,6 +42,14 @@ export interface SynchronizerOptions {
   /** Called after rows were written or deleted. */
   readonly onChanged?: () => void;
 }
+
+type ClusterAlert = "synchronizerUnableToFetchObjectRevisions" | "synchronizerUnableToFetchAttributes";
+
+/** The same alert in the words of the other policy. */
+const polledRevisionsFailed: AlertKind = {
+  ...alertKinds.synchronizerUnableToFetchObjectRevisions,
+  description: "Error fetching object revisions from clusters",
+};
 
 /** Rows encoded before others have their turn. */
 const rowsPerTurn = 200;
@@ -209,7 +218,7 @@ export class Synchronizer {
   async #readAll(
     objects: readonly SyncObject[],
     read: (object: SyncObject) => BatchCall,
-    alert: "synchronizerUnableToFetchObjectRevisions" | "synchronizerUnableToFetchAttributes",
+    alert: ClusterAlert,
     signal: AbortSignal,
   ): Promise<readonly (YsonValue | YtError | undefined)[]> {
     const results = new Array<YsonValue | YtError | undefined>(objects.length).fill(undefined);
@@ -235,8 +244,13 @@ export class Synchronizer {
     return results;
   }
 
-  #reportCluster(kind: keyof typeof alertKinds, cluster: string, thrown: unknown): void {
-    this.#alerts.stage(alertKinds[kind], toYtError(thrown), new Map([["cluster", cluster]]));
+  #reportCluster(alert: ClusterAlert, cluster: string, thrown: unknown): void {
+    const { policy } = this.#options.context.config().synchronizer;
+    const kind =
+      alert === "synchronizerUnableToFetchObjectRevisions" && policy === "polling"
+        ? polledRevisionsFailed
+        : alertKinds[alert];
+    this.#alerts.stage(kind, toYtError(thrown), new Map([["cluster", cluster]]));
   }
 
   #reportConflicts(rows: ObjectRows): void {

@@ -127,7 +127,13 @@ export class QueueAgents {
   /** In random order, those that did not answer lately behind the others. */
   #inOrder(addresses: readonly string[]): string[] {
     const now = this.#options.clock.monotonic();
-    const isSilent = (address: string): boolean => (this.#silentUntil.get(address) ?? 0) > now;
+    // Agents come back at other ports: nobody would ask for the former ones again.
+    for (const [address, untilMs] of this.#silentUntil) {
+      if (untilMs <= now) {
+        this.#silentUntil.delete(address);
+      }
+    }
+    const isSilent = (address: string): boolean => this.#silentUntil.has(address);
     const shuffled = [...addresses];
     for (let index = shuffled.length - 1; index > 0; index -= 1) {
       const other = this.#options.random.below(index + 1);
