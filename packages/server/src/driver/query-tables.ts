@@ -1,4 +1,5 @@
 /** The tables that a query names: found, checked against the user's rights, and opened for reading. */
+import { YtError } from "@qyt/base";
 import { type Plan, type RowSource, tablesOf } from "@qyt/ql";
 import type { TableSchema } from "@qyt/schema";
 import { parseRichPath } from "@qyt/yson";
@@ -51,7 +52,13 @@ export class QueryTables {
 
   /** The table's rows as of a timestamp. */
   sourceOf(path: string, timestamp: bigint): RowSource {
-    const { table } = this.#find(path);
+    const { named, table } = this.#find(path);
+    if (table.sorted && named.readTarget(timestamp).id !== table.id) {
+      throw new YtError(`The replicas of table ${named.path} have changed; send the query again`, {
+        code: "NoInSyncReplicas",
+        attributes: { path: named.path },
+      });
+    }
     return table.sorted
       ? sortedSource(table, timestamp, { withTimestamps: this.#withTimestamps })
       : orderedSource(table);

@@ -46,8 +46,8 @@ export interface Replication {
   encodeChanges(writes: readonly RowWrite[]): EncodedRows;
   /** Position of the tablet of a key. */
   tabletIndexOf(key: Buffer): number;
-  /** A synchronous replica that has all rows. @throws YtError 1736 */
-  readTarget(): DynamicTable;
+  /** A synchronous replica that has all rows, at the timestamp of the read too. @throws YtError 1736 */
+  readTarget(timestamp?: bigint): DynamicTable;
 }
 
 export interface DynamicTable {
@@ -74,9 +74,10 @@ export interface DynamicTable {
   readonly replication: Replication | undefined;
   /**
    * The table to read: this one, or a synchronous replica that has all rows of this replicated table.
+   * @param timestamp at which sorted rows are read; absent: the newest
    * @throws YtError 1736 when there is none
    */
-  readTarget(): DynamicTable;
+  readTarget(timestamp?: bigint): DynamicTable;
   /** Another object whenever a tablet has come, gone or changed its state. */
   readonly layout: object;
   /** Row counts (0 in a sorted table) and timestamps of a mounted or frozen tablet. @throws YtError 1701, 1702 */

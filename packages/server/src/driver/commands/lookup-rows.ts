@@ -44,7 +44,7 @@ const lookupRows = defineCommand({
     });
     requireSorted(named);
     // A replicated table has its rows in a replica; rights are those on the table that is named.
-    const table = named.readTarget();
+    const table = named.readTarget(readTimestamp(context, parameters.timestamp));
     const withTimestamps = wantsTimestamps(parameters.versioned_read_options);
     if (withTimestamps && parameters.versioned) {
       throw new YtError('"versioned" and "versioned_read_options" cannot be specified together');

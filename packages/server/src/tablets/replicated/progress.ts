@@ -2,7 +2,7 @@
  * How far each replica is in each tablet of its replicated table: a small record that is written in the batch
  * that has the replica's rows, so that a crash leaves both or neither.
  *
- *     0x0a · replica id · tablet id → u64 row index · u64 timestamp
+ *     0x0a · replica id · tablet id → u64 row index · u64 timestamp · u64 when rows were last brought
  */
 import { assert } from "@qyt/base";
 import { type Cell, keyspace, prefixRange, storeKey, type WriteBatch } from "../../cell/index.ts";
@@ -14,6 +14,8 @@ export interface Progress {
   readonly rowIndex: number;
   /** Commit timestamp of the last row that it has; 0 when there is none. */
   readonly timestamp: bigint;
+  /** Commit timestamp at which the replicator last brought rows: a read at an earlier time would miss them. */
+  readonly broughtAt: bigint;
 }
 
 interface Entry {
@@ -21,7 +23,7 @@ interface Entry {
   pending: Progress;
 }
 
-const valueBytes = 16;
+const valueBytes = 24;
 
 export class ReplicationProgress {
   readonly #entries = new Map<string, Entry>();
@@ -31,10 +33,14 @@ export class ReplicationProgress {
     const progress = new ReplicationProgress();
     const { from, to } = prefixRange(storeKey(keyspace.replication));
     for (const { key, value } of cell.range(from, to)) {
-      assert(value.length === valueBytes, "Stored progress of a replica has two numbers");
+      assert(value.length === valueBytes, "Stored progress of a replica has three numbers");
       const replicaId = decodeObjectId(key, 1);
       const tabletId = decodeObjectId(key, 1 + objectIdBytes);
-      const read = { rowIndex: Number(value.readBigUInt64BE(0)), timestamp: value.readBigUInt64BE(8) };
+      const read = {
+        rowIndex: Number(value.readBigUInt64BE(0)),
+        timestamp: value.readBigUInt64BE(8),
+        broughtAt: value.readBigUInt64BE(16),
+      };
       progress.#entries.set(`${replicaId}/${tabletId}`, { visible: read, pending: read });
     }
     return progress;
@@ -58,8 +64,9 @@ export class ReplicationProgress {
     const value = Buffer.allocUnsafe(valueBytes);
     value.writeBigUInt64BE(BigInt(next.rowIndex), 0);
     value.writeBigUInt64BE(next.timestamp, 8);
+    value.writeBigUInt64BE(next.broughtAt, 16);
     batch.put(progressKey(replicaId, tabletId), value);
-    const changed = entry ?? { visible: { rowIndex: 0, timestamp: 0n }, pending: next };
+    const changed = entry ?? { visible: { rowIndex: 0, timestamp: 0n, broughtAt: 0n }, pending: next };
     changed.pending = next;
     this.#entries.set(id, changed);
     return {

@@ -94,7 +94,9 @@ export class ReplicatedLog implements Replication {
         prepared.push(tablet.prepareAppend(batch, rows, selection, commitTimestamp));
       }
       const { progress } = this.#services;
-      prepared.push(progress.prepare(batch, id, log.tabletId, { rowIndex, timestamp: commitTimestamp }));
+      const broughtAt = progress.pending(id, log.tabletId)?.broughtAt ?? 0n;
+      const next = { rowIndex, timestamp: commitTimestamp, broughtAt };
+      prepared.push(progress.prepare(batch, id, log.tabletId, next));
     }
     prepared.push({
       onDurable: () => this.#services.onAppended(this.table.id),
@@ -170,10 +172,21 @@ export class ReplicatedLog implements Replication {
     return this.replicas.filter((replica) => takesPart(replica) && this.isInSync(replica.id));
   }
 
-  /** @throws YtError 1736 when no replica can be read, with what is the matter with each */
-  readTarget(): DynamicTableHandle {
+  /**
+   * @param timestamp of a read of sorted rows: rows that were brought later would be missed
+   * @throws YtError 1736 when no replica can be read, with what is the matter with each
+   */
+  readTarget(timestamp?: bigint): DynamicTableHandle {
     const failures: YtError[] = [];
     for (const replica of this.inSyncReplicas()) {
+      if (timestamp !== undefined && this.#broughtAt(replica.id) > timestamp) {
+        failures.push(
+          new YtError(`Replica ${replica.id} has caught up only after the timestamp of the read`, {
+            attributes: { replica_id: replica.id },
+          }),
+        );
+        continue;
+      }
       try {
         const { table } = this.bound(replica);
         table.requireReadable();
@@ -189,6 +202,16 @@ export class ReplicatedLog implements Replication {
       `No in-sync replicas found for table ${this.table.path}; enable a synchronous replica (alter_table_replica), mount its table, or read the table of a replica`,
       { code: "NoInSyncReplicas", inner: failures, attributes: { path: this.table.path } },
     );
+  }
+
+  /** When rows were last brought to the replica by the replicator. */
+  #broughtAt(replicaId: string): bigint {
+    let latest = 0n;
+    for (const { id } of this.table.state.tablets) {
+      const at = this.#services.progress.visible(replicaId, id)?.broughtAt ?? 0n;
+      latest = at > latest ? at : latest;
+    }
+    return latest;
   }
 
   #requireCaughtUp(replicaId: string, log: OrderedTablet, tabletIndex: number): void {

@@ -247,6 +247,25 @@ describe("a sorted replicated table", () => {
     expect(world.scan("//tmp/r")).toEqual(["1:b:#"]);
   });
 
+  it("is not read at a time when a replica had not caught up yet", async () => {
+    const first = await world.addReplica("//tmp/r", { mode: "sync" });
+    const late = await world.addReplica("//tmp/s", { mode: "sync", enabled: false });
+    await world.write("{k=1;v=a}");
+    const table = world.engine.table("//tmp/t");
+    const early = world.engine.begin();
+    await world.alter(late, { enabled: true });
+    await world.replicated();
+    await world.alter(first, { enabled: false });
+    const later = world.engine.begin();
+    const read = Promise.resolve().then(() => early.lookup(table, [[1n]]));
+    expect((await refusal(read)).has("NoInSyncReplicas")).toBe(true);
+    expect(later.lookup(table, [[1n]])[0]?.[0]).toBe(1n);
+    await world.reopen();
+    await expect(
+      Promise.resolve().then(() => world.engine.table("//tmp/t").readTarget(early.startTimestamp)),
+    ).rejects.toThrow("No in-sync replicas");
+  });
+
   it("is resharded only before it is written to", async () => {
     await world.unmount("//tmp/t");
     const reshard = (): Promise<void> =>

@@ -189,6 +189,7 @@ export class Replicator {
           progress.prepare(batch, replica.id, tablet.tabletId, {
             rowIndex: toRow,
             timestamp: portion.timestamp,
+            broughtAt: commitTimestamp,
           }),
         );
       },

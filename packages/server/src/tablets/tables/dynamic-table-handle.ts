@@ -151,8 +151,8 @@ export class DynamicTableHandle implements DynamicTable {
     return this.state.isReplicated === true ? this.#environment.replicationOf(this) : undefined;
   }
 
-  readTarget(): DynamicTableHandle {
-    const target = this.replication?.readTarget();
+  readTarget(timestamp?: bigint): DynamicTableHandle {
+    const target = this.replication?.readTarget(timestamp);
     return target === undefined
       ? this
       : new DynamicTableHandle(this.#environment, this.#view, target.id, target.path);

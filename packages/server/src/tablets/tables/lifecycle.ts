@@ -145,8 +145,8 @@ function flushOrDrop(
   const ordered = environment.orderedTablet(tablet.id);
   attach(
     draft,
-    // Replicas may have the unflushed rows of a log already: it keeps them.
-    command === "force_unmount" && state.isReplicated !== true
+    // Replicas may have the unflushed rows of a log already, and a replica is known to have its rows.
+    command === "force_unmount" && state.isReplicated !== true && state.upstreamReplicaId === undefined
       ? ordered.prepareDropUnflushed(draft.batch)
       : ordered.prepareFlush(draft.batch),
   );

@@ -164,7 +164,7 @@ export class TabletTransaction {
   lookup(table: DynamicTable, keys: readonly (readonly RowValue[])[]): (RowValue[] | undefined)[] {
     this.#requireActive("read rows");
     assert(!this.#options.isBlind, "a blind transaction does not read");
-    const target = table.readTarget();
+    const target = table.readTarget(this.startTimestamp);
     return keys.map((values) => {
       const key = target.rows.encodeKey(values);
       target.requireReadableKey(key);
