@@ -57,6 +57,44 @@ describe("limits", () => {
     await create("//tmp/few/c", "few");
   });
 
+  it("count what transactions have not committed yet", async () => {
+    const { root } = cluster;
+    await account("tx", { node_count: 2n, tablet_count: 2n });
+    await root.create("map_node", "//tmp/given");
+    const transactionId = await root.startTransaction();
+    const within = { transactionId };
+    const attributes = mapOf({ account: "tx" });
+    const table = mapOf({ account: "tx", dynamic: true, schema, tablet_count: 2n });
+    await root.create("table", "//tmp/tx-table", { attributes: table, ...within });
+    expect(await usage("tx", "node_count")).toBe(1n);
+    expect(await usage("tx", "tablet_count")).toBe(2n);
+    expect(await usage("tx", "node_count", "committed_resource_usage")).toBe(0n);
+    expect((await failureOf(createTable("//tmp/tx-other", "tx", 1n))).text).toContain(
+      "over tablet count limit",
+    );
+    const setAccount = { path: "//tmp/given/@account", transaction_id: transactionId, input_format: "yson" };
+    await root.execute("set", setAccount, { body: Buffer.from("tx") });
+    for (const parameters of [{ attributes }, { attributes, ...within }]) {
+      const error = await failureOf(root.create("map_node", "//tmp/tx-more", parameters));
+      expect(error.codes).toContain(902);
+      expect(error.error.attributes.get("usage")).toBe(2n);
+    }
+    expect((await failureOf(root.remove("//sys/accounts/tx"))).text).toContain("it is in use");
+    await root.commitTransaction(transactionId);
+    for (const attribute of ["resource_usage", "committed_resource_usage"]) {
+      expect(await usage("tx", "node_count", attribute)).toBe(2n);
+      expect(await usage("tx", "tablet_count", attribute)).toBe(2n);
+    }
+
+    await root.remove("//tmp/given");
+    const aborted = await root.startTransaction();
+    await root.create("map_node", "//tmp/tx-aborted", { attributes, transactionId: aborted });
+    expect(await usage("tx", "node_count")).toBe(2n);
+    await root.abortTransaction(aborted);
+    expect(await usage("tx", "node_count")).toBe(1n);
+    await create("//tmp/tx-more", "tx");
+  });
+
   it("refuse tablets too many, by create and by reshard", async () => {
     await account("tablets", { tablet_count: 3n });
     await createTable("//tmp/three", "tablets", 2n);

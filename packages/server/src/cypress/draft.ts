@@ -163,7 +163,7 @@ export class TreeDraft extends TreeView implements Draft {
     }
     const branch = this.layers.branches.get(this.transactionId, node.id);
     assert(branch?.kind !== "snapshot" && branch?.kind !== "removed", "branch can be changed");
-    this.layers.branches.set(
+    this.layers.putBranch(
       this.transactionId,
       node.id,
       branch?.kind === "created"
@@ -287,7 +287,7 @@ export class TreeDraft extends TreeView implements Draft {
     if (this.transactionId === undefined) {
       this.layers.putNode(node);
     } else {
-      this.layers.branches.set(this.transactionId, node.id, { kind: "created", node });
+      this.layers.putBranch(this.transactionId, node.id, { kind: "created", node });
       this.layers.branchChildren.set(branchRow(this.transactionId, parent.id), node.key ?? "", node.id);
       this.touch(parent);
       this.putLock(node, this.transactionId, { mode: "exclusive" }, "acquired", true);
@@ -414,7 +414,7 @@ export class TreeDraft extends TreeView implements Draft {
       this.layers.branchChildren.set(branchRow(this.transactionId, node.parentId), node.key, "");
     }
     if (branch?.kind === "created") {
-      this.layers.branches.delete(this.transactionId, node.id);
+      this.layers.deleteBranch(this.transactionId, node.id);
       this.#clearRow(branchRow(this.transactionId, node.id));
       this.dropLocks(node.id, true);
       type.onRemove?.(this, node);
@@ -423,7 +423,7 @@ export class TreeDraft extends TreeView implements Draft {
     if (branch?.kind === "changed" && "state" in branch.patch) {
       type.onAbort?.(this, node);
     }
-    this.layers.branches.set(this.transactionId, node.id, { kind: "removed" });
+    this.layers.putBranch(this.transactionId, node.id, { kind: "removed" });
   }
 
   #clearRow(row: string): void {

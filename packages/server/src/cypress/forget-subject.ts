@@ -26,7 +26,7 @@ export function forgetSubject(draft: TreeDraft, name: string): void {
     for (const [nodeId, branch] of [...layers.branches.row(transactionId)]) {
       const changed = forgottenInBranch(branch, name);
       if (changed !== undefined) {
-        layers.branches.set(transactionId, nodeId, changed);
+        layers.putBranch(transactionId, nodeId, changed);
       }
     }
   }

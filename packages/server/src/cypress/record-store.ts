@@ -132,7 +132,7 @@ export class RecordStore {
           break;
         case tables.branch: {
           const [transactionId = "", nodeId = ""] = key.split("/");
-          layers.branches.set(transactionId, nodeId, decodeBranch(value, this.#types));
+          layers.putBranch(transactionId, nodeId, decodeBranch(value, this.#types));
           break;
         }
         default:

@@ -85,6 +85,10 @@ export interface TreeReader {
   readonly accountNodeCounts: Reader1<number>;
   /** account → number of tablets of committed nodes. Derived. */
   readonly accountTabletCounts: Reader1<number>;
+  /** account → number of nodes that transactions have created or given to it, and not committed yet. Derived. */
+  readonly pendingNodeCounts: Reader1<number>;
+  /** account → number of tablets of nodes that they have created. Derived. */
+  readonly pendingTabletCounts: Reader1<number>;
 }
 
 export class TreeState implements TreeReader {
@@ -101,6 +105,8 @@ export class TreeState implements TreeReader {
   readonly expiring = new Table1<true>();
   readonly accountNodeCounts = new Table1<number>();
   readonly accountTabletCounts = new Table1<number>();
+  readonly pendingNodeCounts = new Table1<number>();
+  readonly pendingTabletCounts = new Table1<number>();
   /** How many tablets a node has: its type knows. */
   readonly tabletCountOf: (node: Node) => number;
   revision = 1n << 32n;
@@ -124,6 +130,8 @@ export class TreeLayers implements TreeReader {
   readonly expiring: Layer1<true>;
   readonly accountNodeCounts: Layer1<number>;
   readonly accountTabletCounts: Layer1<number>;
+  readonly pendingNodeCounts: Layer1<number>;
+  readonly pendingTabletCounts: Layer1<number>;
   readonly #base: TreeState;
   revision: bigint;
 
@@ -142,6 +150,8 @@ export class TreeLayers implements TreeReader {
     this.expiring = new Layer1(base.expiring);
     this.accountNodeCounts = new Layer1(base.accountNodeCounts);
     this.accountTabletCounts = new Layer1(base.accountTabletCounts);
+    this.pendingNodeCounts = new Layer1(base.pendingNodeCounts);
+    this.pendingTabletCounts = new Layer1(base.pendingTabletCounts);
     this.revision = base.revision;
   }
 
@@ -160,8 +170,8 @@ export class TreeLayers implements TreeReader {
       this.#count(this.accountNodeCounts, node.account, 1);
     }
     if (before?.account !== node.account || before.state !== node.state) {
-      this.#countTablets(before, -1);
-      this.#countTablets(node, 1);
+      this.#countTablets(this.accountTabletCounts, before, -1);
+      this.#countTablets(this.accountTabletCounts, node, 1);
     }
     if (before === undefined) {
       this.nodesByType.set(node.type, node.id, "");
@@ -174,7 +184,7 @@ export class TreeLayers implements TreeReader {
   deleteNode(node: Node): void {
     const before = this.nodes.get(node.id);
     this.#count(this.accountNodeCounts, before?.account, -1);
-    this.#countTablets(before, -1);
+    this.#countTablets(this.accountTabletCounts, before, -1);
     this.nodes.delete(node.id);
     this.expiring.delete(node.id);
     this.nodesByType.delete(node.type, node.id);
@@ -183,6 +193,17 @@ export class TreeLayers implements TreeReader {
         this.children.delete(node.parentId, node.key);
       }
     }
+  }
+
+  putBranch(transactionId: string, nodeId: string, branch: Branch): void {
+    this.#countPending(this.branches.get(transactionId, nodeId), -1);
+    this.#countPending(branch, 1);
+    this.branches.set(transactionId, nodeId, branch);
+  }
+
+  deleteBranch(transactionId: string, nodeId: string): void {
+    this.#countPending(this.branches.get(transactionId, nodeId), -1);
+    this.branches.delete(transactionId, nodeId);
   }
 
   putLock(lock: LockRecord): void {
@@ -217,9 +238,18 @@ export class TreeLayers implements TreeReader {
     }
   }
 
-  #countTablets(node: Node | undefined, sign: 1 | -1): void {
+  #countTablets(counts: Layer1<number>, node: Node | undefined, sign: 1 | -1): void {
     if (node !== undefined) {
-      this.#count(this.accountTabletCounts, node.account, sign * this.#base.tabletCountOf(node));
+      this.#count(counts, node.account, sign * this.#base.tabletCountOf(node));
+    }
+  }
+
+  #countPending(branch: Branch | undefined, sign: 1 | -1): void {
+    if (branch?.kind === "created") {
+      this.#count(this.pendingNodeCounts, branch.node.account, sign);
+      this.#countTablets(this.pendingTabletCounts, branch.node, sign);
+    } else if (branch?.kind === "changed") {
+      this.#count(this.pendingNodeCounts, branch.patch.account, sign);
     }
   }
 
@@ -247,6 +277,8 @@ export class TreeLayers implements TreeReader {
     this.expiring.apply();
     this.accountNodeCounts.apply();
     this.accountTabletCounts.apply();
+    this.pendingNodeCounts.apply();
+    this.pendingTabletCounts.apply();
     this.#base.revision = this.revision;
   }
 }

@@ -86,7 +86,7 @@ function freeze(draft: TreeDraft, node: Node, transactionId: string): void {
   }
   const view = draft.view(transactionId);
   const children = new Map(view.children(node.id));
-  draft.layers.branches.set(transactionId, node.id, { kind: "snapshot", node, children });
+  draft.layers.putBranch(transactionId, node.id, { kind: "snapshot", node, children });
   draft.typeOf(node).onSnapshot?.(draft, node);
 }
 
@@ -109,7 +109,7 @@ export function releaseLocks(draft: TreeDraft, node: Node): void {
     draft.layers.deleteLock(lock);
   }
   if (branch?.kind === "snapshot") {
-    draft.layers.branches.delete(transactionId, node.id);
+    draft.layers.deleteBranch(transactionId, node.id);
     draft.typeOf(node).onSnapshotReleased?.(draft, branch.node);
   }
   grantPending(draft, node.id);
@@ -197,7 +197,7 @@ function dropBranch(draft: TreeDraft, transactionId: string, nodeId: string, bra
 }
 
 function forgetBranch(draft: TreeDraft, transactionId: string, nodeId: string): void {
-  draft.layers.branches.delete(transactionId, nodeId);
+  draft.layers.deleteBranch(transactionId, nodeId);
   const row = branchRow(transactionId, nodeId);
   for (const [name] of [...draft.layers.branchChildren.row(row)]) {
     draft.layers.branchChildren.delete(row, name);
@@ -260,7 +260,7 @@ function mergeRemoval(draft: TreeDraft, target: string | undefined, nodeId: stri
   if (branch?.kind === "changed" && "state" in branch.patch) {
     draft.typeOf(node).onAbort?.(draft, node);
   }
-  layers.branches.set(target, nodeId, { kind: "removed" });
+  layers.putBranch(target, nodeId, { kind: "removed" });
 }
 
 function mergeChange(
@@ -292,11 +292,11 @@ function mergeChange(
   }
   const before = layers.branches.get(target, nodeId);
   if (before?.kind === "created") {
-    layers.branches.set(target, nodeId, { kind: "created", node: applyPatch(before.node, merged) });
+    layers.putBranch(target, nodeId, { kind: "created", node: applyPatch(before.node, merged) });
   } else if (before?.kind === "changed") {
-    layers.branches.set(target, nodeId, { kind: "changed", patch: mergePatches(before.patch, merged) });
+    layers.putBranch(target, nodeId, { kind: "changed", patch: mergePatches(before.patch, merged) });
   } else if (before === undefined) {
-    layers.branches.set(target, nodeId, { kind: "changed", patch: merged });
+    layers.putBranch(target, nodeId, { kind: "changed", patch: merged });
   }
 }
 
@@ -311,7 +311,7 @@ function mergeCreation(draft: TreeDraft, target: string | undefined, node: Node)
     layers.putNode(stamped);
     return;
   }
-  layers.branches.set(target, node.id, { kind: "created", node: stamped });
+  layers.putBranch(target, node.id, { kind: "created", node: stamped });
   if (node.parentId !== undefined && node.key !== undefined) {
     layers.branchChildren.set(branchRow(target, node.parentId), node.key, node.id);
   }

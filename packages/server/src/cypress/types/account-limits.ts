@@ -121,21 +121,22 @@ function sumOver(names: Iterable<string>, one: (name: string) => number): bigint
 
 /**
  * Whether the account, and every account above it, has room for more nodes and tablets. What transactions have
- * not committed yet does not count. Disk space is looked at elsewhere, when rows come.
+ * created and not committed yet counts. Disk space is looked at elsewhere, when rows come.
  * @throws YtError 905 when there is no such account, 902 over a limit
  */
 export function checkIncrease(view: View, account: string, increase: UsageIncrease): void {
-  const { accountNodeCounts, accountTabletCounts } = view.tree;
+  const { accountNodeCounts, accountTabletCounts, pendingNodeCounts, pendingTabletCounts } = view.tree;
   const resources = [
-    ["node_count", "Cypress node count", increase.nodeCount ?? 0, accountNodeCounts],
-    ["tablet_count", "tablet count", increase.tabletCount ?? 0, accountTabletCounts],
+    ["node_count", "Cypress node count", increase.nodeCount ?? 0, accountNodeCounts, pendingNodeCounts],
+    ["tablet_count", "tablet count", increase.tabletCount ?? 0, accountTabletCounts, pendingTabletCounts],
   ] as const;
   for (let name: string | undefined = account; name !== undefined; ) {
     const { state } = accountByName(view, name);
     const names = accountSubtree(view, name);
-    for (const [resource, title, added, counts] of resources) {
+    for (const [resource, title, added, committed, pending] of resources) {
       const limit = limitOf(state, resource);
-      const usage = added === 0 ? 0n : sumOver(names, (each) => counts.get(each) ?? 0);
+      const usage =
+        added === 0 ? 0n : sumOver(names, (each) => (committed.get(each) ?? 0) + (pending.get(each) ?? 0));
       if (added > 0 && usage + BigInt(added) > limit) {
         throw limitExceeded(view, account, { over: name, title, usage, increase: BigInt(added), limit });
       }

@@ -44,11 +44,17 @@ export function addUsage(a: ResourceUsage, b: ResourceUsage): ResourceUsage {
   };
 }
 
-function usageOfAccount(view: View, names: ReadonlySet<string>): YsonMap {
+/** @param what `all` counts what transactions have created and not committed yet too */
+function usageOfAccount(view: View, names: ReadonlySet<string>, what: "all" | "committed"): YsonMap {
+  const { accountNodeCounts, pendingNodeCounts, pendingTabletCounts } = view.tree;
   let usage: ResourceUsage = {};
   let nodeCount = 0;
   for (const name of names) {
-    nodeCount += view.tree.accountNodeCounts.get(name) ?? 0;
+    nodeCount += accountNodeCounts.get(name) ?? 0;
+    if (what === "all") {
+      nodeCount += pendingNodeCounts.get(name) ?? 0;
+      usage = addUsage(usage, { tabletCount: pendingTabletCounts.get(name) ?? 0 });
+    }
   }
   for (const type of view.types.all()) {
     if (type.usage === undefined) {
@@ -63,12 +69,13 @@ function usageOfAccount(view: View, names: ReadonlySet<string>): YsonMap {
   return resourceMap(usage, nodeCount);
 }
 
-const own: BuiltinAttribute<AccountState> = {
-  get: (node, view) => usageOfAccount(view, new Set([node.state.name])),
-};
-const recursive: BuiltinAttribute<AccountState> = {
-  get: (node, view) => usageOfAccount(view, accountSubtree(view, node.state.name)),
-};
+function ownUsage(what: "all" | "committed"): BuiltinAttribute<AccountState> {
+  return { get: (node, view) => usageOfAccount(view, new Set([node.state.name]), what) };
+}
+
+function recursiveUsage(what: "all" | "committed"): BuiltinAttribute<AccountState> {
+  return { get: (node, view) => usageOfAccount(view, accountSubtree(view, node.state.name), what) };
+}
 
 function violated(usage: YsonMap, limits: YsonMap): YsonMap {
   const entries = [...usage].map(([name, used]): [string, YsonValue] => {
@@ -107,14 +114,15 @@ const attributes = new Map<string, BuiltinAttribute<AccountState>>([
       },
     },
   ],
-  ["resource_usage", own],
-  ["committed_resource_usage", own],
-  ["recursive_resource_usage", recursive],
-  ["recursive_committed_resource_usage", recursive],
+  ["resource_usage", ownUsage("all")],
+  ["committed_resource_usage", ownUsage("committed")],
+  ["recursive_resource_usage", recursiveUsage("all")],
+  ["recursive_committed_resource_usage", recursiveUsage("committed")],
   [
     "violated_resource_limits",
     {
-      get: (node, view) => violated(usageOfAccount(view, new Set([node.state.name])), node.state.limits),
+      get: (node, view) =>
+        violated(usageOfAccount(view, new Set([node.state.name]), "all"), node.state.limits),
     },
   ],
 ]);
@@ -177,7 +185,9 @@ export const accountType: NodeType<AccountState> = {
     if (childrenOfAccount(draft, node.state.name).length > 0) {
       throw new YtError(`Account "${node.state.name}" cannot be removed: it has children`);
     }
-    if ((draft.tree.accountNodeCounts.get(node.state.name) ?? 0) > 0) {
+    const { accountNodeCounts, pendingNodeCounts } = draft.tree;
+    const { name } = node.state;
+    if ((accountNodeCounts.get(name) ?? 0) + (pendingNodeCounts.get(name) ?? 0) > 0) {
       throw new YtError(`Account "${node.state.name}" cannot be removed: it is in use`);
     }
   },
