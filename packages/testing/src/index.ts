@@ -13,6 +13,13 @@ export {
   testRandom,
 } from "./generators.ts";
 export {
+  checkHistory,
+  type HistoryRead,
+  type HistoryTransaction,
+  type HistoryVersion,
+  type HistoryWrite,
+} from "./history-checker.ts";
+export {
   OrderedQueueModel,
   orderedQueueModel,
   type PulledRow,
