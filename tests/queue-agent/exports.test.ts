@@ -240,6 +240,19 @@ describe.each(["old", "new"] as const)("both implementations: %s", (implementati
     await expectExported(["one"]);
   });
 
+  test("a name with a slash: an alert, also where a link of the directory leads to another one", async () => {
+    const elsewhere = `${directory}-elsewhere`;
+    await world.client().create("map_node", elsewhere);
+    await world.client().execute("link", { target_path: elsewhere, link_path: `${directory}/link` });
+    await pushFlushed(["one"]);
+    await configure({ default: 'output_table_name_pattern="link/%UNIX_TS"' });
+    await expectAlert(failed, /Output table name pattern "link\/%UNIX_TS" gives .* no name of a table/);
+    expect(await world.client().list(elsewhere)).toEqual([]);
+    await world.client().remove(`${directory}/link`);
+    await configure({ default: "" });
+    await expectExported(["one"]);
+  });
+
   test("brakes: the directory is full", async () => {
     await world.client().create("table", `${directory}/0`);
     await pushFlushed(["one"]);

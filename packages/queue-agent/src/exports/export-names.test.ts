@@ -46,6 +46,15 @@ describe("names", () => {
     expect(exportedTableName(config("%ISO %ISO"), time)).toBe("2025-01-23T14:04:09Z 2025-01-23T14:04:09Z");
   });
 
+  test.each(["", "%Y/%m", "%D", "link/%UNIX_TS", "@attribute", "a&", "*", "a[1]", "{a}", "\\x41"])(
+    "a pattern that does not give a plain name is an error: %j",
+    (pattern) => {
+      expect(() => exportedTableName(config(pattern), time)).toThrow(
+        `Output table name pattern "${pattern}" gives`,
+      );
+    },
+  );
+
   test.each([
     ["%a %A %b %B %h", "Thu Thursday Jan January Jan"],
     ["%c", "Thu Jan 23 14:05:09 2025"],
