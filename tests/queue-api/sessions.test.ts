@@ -1,5 +1,5 @@
 /** Producers and their sessions: epochs, numbers and what a session remembers. */
-import { mapOf, type YsonValue } from "@qyt/base";
+import { limits, mapOf, type YsonValue } from "@qyt/base";
 import { producerSchema } from "@qyt/schema";
 import { toYson } from "@qyt/yson";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -115,6 +115,15 @@ describe("a producer session", () => {
     for (const [index, userMeta] of [5n, "text", true, toYson({ a: [1.5] })].entries()) {
       expect((await create(p, "//tmp/none", `any-${index}`, userMeta)).userMeta).toEqual(userMeta);
     }
+  });
+
+  it("refuses a user meta that is longer than a value of a row may be, and stays as it was", async () => {
+    await primary.root.create("queue_producer", "//tmp/long-meta");
+    await create("//tmp/long-meta", "//tmp/q1", "s", "short");
+    const long = "x".repeat(limits.maxStringValueBytes);
+    expect((await failureOf(create("//tmp/long-meta", "//tmp/q1", "s", long))).codes).toContain(326);
+    const [session] = await sessions("//tmp/long-meta");
+    expect(session).toMatchObject({ epoch: 0n, user_meta: "short" });
   });
 
   it("[queue-api 95] [queue-api 96] is one per producer, queue and id", async () => {

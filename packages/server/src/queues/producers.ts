@@ -8,7 +8,7 @@
  * client_dynamic_tables_impl.cpp (Do{Create,Remove}QueueProducerSession),
  * yt/yt/ytlib/queue_client/helpers.cpp (ValidatePushQueueProducerRows).
  */
-import { isMap, mapOf, toYtError, type YsonValue, YtError } from "@qyt/base";
+import { isMap, limits, mapOf, toYtError, type YsonValue, YtError } from "@qyt/base";
 import { type EncodedRows, producerSchema, type RowValue, type TableSchema, YsonAny } from "@qyt/schema";
 import { parseYson, type RichPath, stringToBytes, writeYson } from "@qyt/yson";
 import type { DynamicTable, TabletTransaction } from "../tablets/index.ts";
@@ -52,6 +52,7 @@ export async function createProducerSession(
 ): Promise<SessionState> {
   const producer = producerTable(services, context, parameters);
   const key = sessionKey(services, parameters);
+  const userMeta = encodeUserMeta(parameters.userMeta);
   return inTransaction(services, context, ownTransaction, (transaction) => {
     const stored = readSession(transaction, producer, key);
     if (
@@ -64,8 +65,7 @@ export async function createProducerSession(
     const next: StoredSession = {
       sequenceNumber: stored?.sequenceNumber ?? -1n,
       epoch: stored === undefined ? 0n : stored.epoch + 1n,
-      userMeta:
-        parameters.userMeta === undefined ? (stored?.userMeta ?? null) : encodeAny(parameters.userMeta),
+      userMeta: userMeta === undefined ? (stored?.userMeta ?? null) : userMeta,
       // A call without an id takes the session over from the mutation that had it: nobody may repeat that.
       systemMeta:
         parameters.mutationId === undefined ? null : encodeAny(mapOf({ mutation_id: parameters.mutationId })),
@@ -138,6 +138,7 @@ export async function pushQueueProducer(
   rows: EncodedRows,
 ): Promise<PushResult> {
   const key = sessionKey(services, parameters);
+  const userMeta = encodeUserMeta(parameters.userMeta);
   return inTransaction(services, context, parameters, (transaction) => {
     const stored = readSession(transaction, tables.producer, key);
     if (stored === undefined) {
@@ -160,7 +161,7 @@ export async function pushQueueProducer(
       writeSession(transaction, tables.producer, key, {
         ...stored,
         sequenceNumber: reached,
-        userMeta: parameters.userMeta === undefined ? stored.userMeta : encodeAny(parameters.userMeta),
+        userMeta: userMeta === undefined ? stored.userMeta : userMeta,
       });
     } catch (error) {
       // Rows without their session would be written again by a retry: a push that stopped half way must
@@ -304,6 +305,19 @@ function mutationOf(session: StoredSession): string | undefined {
   const meta = session.systemMeta === null ? null : parseYson(session.systemMeta.bytes);
   const id = isMap(meta) ? meta.get("mutation_id") : undefined;
   return typeof id === "string" ? id : undefined;
+}
+
+/** @throws YtError 326 when it is longer than a value of a row may be */
+function encodeUserMeta(value: YsonValue | undefined): YsonAny | null | undefined {
+  const encoded = value === undefined ? undefined : encodeAny(value);
+  const length = encoded?.bytes.length ?? 0;
+  if (length > limits.maxStringValueBytes) {
+    throw new YtError(
+      `The user meta of a session is too long: ${length} bytes, limit ${limits.maxStringValueBytes}`,
+      { code: "StringLikeValueLengthLimitExceeded" },
+    );
+  }
+  return encoded;
 }
 
 function encodeAny(value: YsonValue): YsonAny | null {
