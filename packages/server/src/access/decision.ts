@@ -87,11 +87,11 @@ export function collectEntries(chain: Iterable<AclHolder>): CollectedAce[] {
 
 /** The subject of the entry that is the asker, if any. */
 function matchingSubject(ace: Ace, asker: Asker, owner: string | undefined): string | undefined {
-  return ace.subjects.find(
-    (subject) =>
-      subject === asker.name ||
-      asker.groups.has(subject) ||
-      (subject === ownerSubject && owner === asker.name),
+  return ace.subjects.find((subject) =>
+    subject === ownerSubject
+      ? // Never the built-in user of that name, who would own everything.
+        owner === asker.name
+      : subject === asker.name || asker.groups.has(subject),
   );
 }
 

@@ -276,6 +276,14 @@ describe("who may do what", () => {
     expect(await world.get("//sys/users/u/@usable_accounts")).toEqual(["tmp", "intermediate", "acc"]);
   });
 
+  it("an entry for the owner is not for the built-in user of that name", async () => {
+    const world = await openWorld();
+    await closed(world, "//tmp/a", ace("allow", "owner", ["write"]));
+    expect(await action(world, "owner", "write", "//tmp/a")).toBe("deny");
+    await world.set("//tmp/a/@owner", "guest");
+    expect(await action(world, "guest", "write", "//tmp/a")).toBe("allow");
+  });
+
   it("[tables 195] removing a subject removes it from entries", async () => {
     const world = await withUsers("u", "v");
     await world.create("map_node", "//tmp/a");
