@@ -134,6 +134,9 @@ class Agent {
       config: () => dynamicConfig.current,
       isPresent: () => isPresent(),
     };
+    // Closed after the membership has ended: a question that hangs must not keep objects from the others.
+    const others = new OrchidClient();
+    this.#closers.push(() => others.close());
     const { registration, election } = this.#membership(context);
     isPresent = () => registration.isPresent;
     const alerts = new AlertManager();
@@ -168,8 +171,6 @@ class Agent {
       controllersPassMs: () => pass.controllerPassDurationMs,
       usage: processUsage,
     });
-    const others = new OrchidClient();
-    this.#closers.push(() => others.close());
     this.#orchid = agentOrchid(context, {
       pass,
       alerts,

@@ -1,7 +1,16 @@
 /** `qyt queue-agent`: one queue agent as a process of its own, beside clusters that run elsewhere. */
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { isMap, mapOf, toYtError, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import {
+  isMap,
+  mapOf,
+  sleep,
+  systemClock,
+  toYtError,
+  type YsonMap,
+  type YsonValue,
+  YtError,
+} from "@qyt/base";
 import type { StaticConfig } from "@qyt/queue-agent";
 import { parseJson, parseYson } from "@qyt/yson";
 import { Command } from "commander";
@@ -19,6 +28,8 @@ interface QueueAgentFlags {
 }
 
 const defaultLogLevel = "warn";
+/** A client or a cluster that hangs does not hold the process longer, in milliseconds. */
+const maxStopMs = 10_000;
 
 const help = `
 Examples:
@@ -94,7 +105,7 @@ async function run(flags: QueueAgentFlags): Promise<void> {
     const agent = await startQueueAgent({ config, logger, signal: starting.signal });
     process.stdout.write(`listening on ${agent.agentId}\nqyt queue-agent is ready\n`);
     await stop;
-    await agent.stop();
+    await Promise.race([agent.stop(), sleep(systemClock, maxStopMs)]);
   } catch (thrown) {
     if (!starting.signal.aborted) {
       throw thrown;

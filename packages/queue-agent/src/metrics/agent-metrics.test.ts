@@ -40,6 +40,7 @@ class World {
       reference: testQueue,
       isLeading: true,
       isStateless: false,
+      isPassing: false,
       snapshot,
       orchid: valueNode(() => null),
       leadership: { alerts: this.queueAlerts, exports: { states: () => this.exporters } },
