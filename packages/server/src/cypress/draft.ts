@@ -364,7 +364,7 @@ export class TreeDraft extends TreeView implements Draft {
   }
 
   forgetSubject(name: string): void {
-    forgetSubject(this, name);
+    forgetSubject(this, this.layers, name);
   }
 
   removeNode(nodeId: string): void {

@@ -5,14 +5,13 @@
  */
 import { assert } from "@qyt/base";
 import { guestUser, withoutSubject } from "../access/index.ts";
-import type { TreeDraft } from "./draft.ts";
 import type { Node, NodePatch } from "./node.ts";
-import type { Branch } from "./state.ts";
+import type { Draft } from "./node-type.ts";
+import type { Branch, TreeLayers } from "./state.ts";
 
 /** Takes the subject out of all entries and gives what it owned to `guest`, in transactions too. */
-export function forgetSubject(draft: TreeDraft, name: string): void {
+export function forgetSubject(draft: Draft, layers: TreeLayers, name: string): void {
   assert(draft.transactionId === undefined, "objects are removed outside of transactions");
-  const { layers } = draft;
   for (const [id, node] of [...layers.nodes.entries()]) {
     const change = forgotten(node, name);
     if (change !== undefined) {
