@@ -192,6 +192,14 @@ class TaskInTransaction {
     if (typeof id !== "string") {
       throw new YtError(`The proxy did not tell the object id of queue ${queuePath}`);
     }
+    // A queue whose exports the directory does not take, as a copy of the right one, must not keep that one out:
+    // both would come for the lock at the same boundary, and `old` exports try again only at the next one.
+    await readDestination(
+      client,
+      config.exportDirectory,
+      { path: queuePath, objectId: id },
+      { transactionId: transaction_id, signal },
+    );
     await client.execute(
       "lock",
       { path: config.exportDirectory, mode: "shared", attribute_key: exporterLockKey, transaction_id },

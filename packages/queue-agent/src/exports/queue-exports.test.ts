@@ -115,6 +115,16 @@ describe.each(both)("both implementations: %s", (implementation) => {
     expect(world.agent.alerts()).toEqual([]);
   });
 
+  test("a queue that the directory is not for, as a copy of the right one, does not come for the lock", async () => {
+    const world = new ExportWorld({ implementation });
+    world.cluster.createDirectory(exportDirectory, "9-9-9-9");
+    world.cluster.lockDirectory(exportDirectory, "queue_static_exporter");
+    world.queue.pushFlushed(0, 2);
+    await world.run(12);
+    const texts = world.agent.alerts().map(({ error }) => JSON.stringify(errorTree(error)));
+    expect(texts).toEqual([expect.stringContaining("configured id 9-9-9-9 does not match queue id")]);
+  });
+
   test("[queue-agent 86] a banned queue exports nothing, and makes up for it afterwards", async () => {
     const world = new ExportWorld({ implementation });
     world.agent.exports.disable(new YtError("Exports are disabled, since this queue is banned"));
