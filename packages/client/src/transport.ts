@@ -47,7 +47,7 @@ export function undiciTransport(
   });
   return {
     async send(request) {
-      const response = await undiciRequest(request.url, {
+      const sent = undiciRequest(request.url, {
         dispatcher: agent,
         method: request.method,
         headers: request.headers.flat(),
@@ -56,6 +56,7 @@ export function undiciTransport(
         bodyTimeout: request.timeoutMs,
         ...(request.signal === undefined ? {} : { signal: request.signal }),
       });
+      const response = await unlessAborted(sent, request.signal);
       return {
         status: response.statusCode,
         headers: toMap(response.headers),
@@ -65,6 +66,18 @@ export function undiciTransport(
     },
     close: () => agent.close(),
   };
+}
+
+/** undici looks at the signal of a request that waits for a connection only when that has come about. */
+function unlessAborted<T>(sent: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) {
+    return sent;
+  }
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    void sent.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
 }
 
 function toMap(headers: Record<string, string | string[] | undefined>): ReadonlyMap<string, string> {
