@@ -17,6 +17,8 @@ export class ExportManager {
   readonly #clock: Clock;
   readonly #config: () => DynamicConfig;
   #nextSlotMs = 0;
+  /** Resolves when the task that came last has its turn, or has been stopped, and all before it have. */
+  #last: Promise<void> = Promise.resolve();
   #waiting = 0;
 
   constructor(context: { readonly clock: Clock; readonly config: () => DynamicConfig }) {
@@ -29,19 +31,45 @@ export class ExportManager {
     return this.#waiting;
   }
 
-  /** Resolves when one more task may start. @throws the signal's reason when it aborts first */
+  /**
+   * Resolves when one more task may start. Tasks start in the order in which they came; one that is stopped
+   * while it waits takes nothing of the rate.
+   * @throws the signal's reason when it aborts first
+   */
   async acquire(signal: AbortSignal): Promise<void> {
-    const nowMs = this.#clock.monotonic();
-    const slotMs = Math.max(nowMs, this.#nextSlotMs);
-    this.#nextSlotMs = slotMs + 1_000 / Math.max(this.#config().agent.exportRateLimit, minRatePerSecond);
+    const before = this.#last;
+    let goOn = (): void => {};
+    this.#last = new Promise((resolve) => {
+      goOn = resolve;
+    });
     this.#waiting++;
     try {
+      await unlessAborted(before, signal);
+      const nowMs = this.#clock.monotonic();
+      const slotMs = Math.max(nowMs, this.#nextSlotMs);
       if (slotMs > nowMs) {
         await sleep(this.#clock, slotMs - nowMs, signal);
       }
-      signal.throwIfAborted();
+      this.#nextSlotMs = slotMs + 1_000 / Math.max(this.#config().agent.exportRateLimit, minRatePerSecond);
     } finally {
       this.#waiting--;
+      // The next one is behind all that are before this one, too.
+      void before.then(goOn);
     }
   }
+}
+
+function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) {
+      onAbort();
+      return;
+    }
+    signal.addEventListener("abort", onAbort, { once: true });
+    void work.then(() => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    });
+  });
 }
