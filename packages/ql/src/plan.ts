@@ -104,12 +104,17 @@ function preparePlan(parsed: ParsedQuery, schemaOf: SchemaOf, options: ResolvedQ
 export interface ReadTable {
   readonly tablePath: string;
   readonly readColumns: readonly number[];
+  /** The keys that are read; of a joined table they depend on rows, so they are not known ahead. */
+  readonly ranges?: readonly KeyRange[] | undefined;
 }
 
 /** Every table that a plan reads. */
 export function tablesOf(plan: Plan): ReadTable[] {
-  const { subplan, tablePath, readColumns } = plan;
-  return [...(subplan === undefined ? [{ tablePath, readColumns }] : tablesOf(subplan)), ...plan.joins];
+  const { subplan, tablePath, readColumns, ranges } = plan;
+  return [
+    ...(subplan === undefined ? [{ tablePath, readColumns, ranges }] : tablesOf(subplan)),
+    ...plan.joins,
+  ];
 }
 
 interface AggregateItem {

@@ -3,7 +3,12 @@ import { YtError } from "@qyt/base";
 import { type Plan, type RowSource, tablesOf } from "@qyt/ql";
 import type { TableSchema } from "@qyt/schema";
 import { parseRichPath } from "@qyt/yson";
-import { type DynamicTableHandle, orderedSource, sortedSource } from "../tablets/index.ts";
+import {
+  type DynamicTableHandle,
+  orderedSource,
+  requireReadableRanges,
+  sortedSource,
+} from "../tablets/index.ts";
 import type { CommandContext } from "./define.ts";
 import { readColumn } from "./versioned-reads.ts";
 
@@ -43,10 +48,10 @@ export class QueryTables {
     }
   }
 
-  /** @throws YtError 1702 unless every tablet of every table can be read */
-  requireReadable(): void {
-    for (const { table } of this.#tables.values()) {
-      table.requireReadable();
+  /** @throws YtError 1702 unless every tablet that the plan reads can be read */
+  requireReadable(plan: Plan): void {
+    for (const { tablePath, ranges } of tablesOf(plan)) {
+      requireReadableRanges(this.#find(tablePath).table, ranges);
     }
   }
 

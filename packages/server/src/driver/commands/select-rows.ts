@@ -84,7 +84,7 @@ const selectRows = defineCommand({
   async execute(context, parameters) {
     const { plan, tables } = prepare(context, parameters);
     const timestamp = readTimestamp(context, parameters.timestamp);
-    tables.requireReadable();
+    tables.requireReadable(plan);
     const writer = createRowWriter(
       context.outputFormat(),
       plan.outputColumns.map(({ name }) => ({ name, source: { kind: "column", index: 0 } as const })),

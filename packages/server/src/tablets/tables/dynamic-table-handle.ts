@@ -336,6 +336,24 @@ export class DynamicTableHandle implements DynamicTable {
     }
   }
 
+  /** Of a sorted table, for keys in [from, to). @throws YtError 1702 unless their tablets can be read */
+  requireReadableKeys(from: Buffer, to: Buffer | undefined): void {
+    const { tablets } = this.state;
+    for (let index = tablets.indexOf(this.tabletOfKey(from)); index < tablets.length; index++) {
+      const record = tablets[index];
+      const pivot = record?.pivotKey;
+      if (
+        record === undefined ||
+        (pivot !== undefined && to !== undefined && Buffer.compare(pivot, to) >= 0)
+      ) {
+        return;
+      }
+      if (record.state === "unmounted") {
+        throw this.#notReadable(record);
+      }
+    }
+  }
+
   completeRow(row: readonly (RowValue | undefined)[]): readonly (RowValue | undefined)[] {
     return derived(this.schema).computed?.completeRow(row) ?? row;
   }

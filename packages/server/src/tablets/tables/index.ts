@@ -4,7 +4,7 @@ export { DynamicTableHandle, timestampColumnPrefix } from "./dynamic-table-handl
 export type { TabletRange } from "./lifecycle.ts";
 export { type Table, type TableContext, TableManager } from "./manager.ts";
 export type { ReshardOptions } from "./reshard.ts";
-export { orderedSource, sortedSource } from "./row-source.ts";
+export { orderedSource, requireReadableRanges, sortedSource } from "./row-source.ts";
 export { SliceWriter } from "./slice-writer.ts";
 export { pivotKeyToYson } from "./table-attributes.ts";
 export { isOrderedDynamic, isSortedDynamic, type TableState } from "./table-state.ts";

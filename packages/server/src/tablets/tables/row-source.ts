@@ -130,7 +130,7 @@ export function sortedSource(
 ): RowSource {
   return {
     async *scan(ranges: readonly KeyRange[], columns: readonly number[]) {
-      table.requireReadable();
+      requireReadableRanges(table, ranges);
       const { rows } = table;
       for (const range of ranges) {
         const to = upperKey(range.upper, rows.keyTypes);
@@ -148,6 +148,30 @@ export function sortedSource(
       }
     },
   };
+}
+
+/**
+ * Only tablets that a query reads have to be there, as in the real system; all without ranges.
+ * @throws YtError 1702
+ */
+export function requireReadableRanges(
+  table: DynamicTableHandle,
+  ranges: readonly KeyRange[] | undefined,
+): void {
+  if (ranges === undefined) {
+    table.requireReadable();
+    return;
+  }
+  for (const range of ranges) {
+    if (table.sorted) {
+      const { keyTypes } = table.rows;
+      table.requireReadableKeys(lowerKey(range.lower, keyTypes), upperKey(range.upper, keyTypes));
+    } else {
+      for (const { tabletIndex } of tabletRanges(range, table.tabletCount)) {
+        table.readableTablet(tabletIndex);
+      }
+    }
+  }
 }
 
 type KeyTypes = DynamicTableHandle["rows"]["keyTypes"];
