@@ -11,6 +11,11 @@ export interface IntegerBounds {
   readonly max?: number;
 }
 
+/** Milliseconds. A moment that is so far from now still has a year of four digits, as instants are shown. */
+export const maxDurationMs = 250_000_000_000_000;
+
+const maxInt64 = (1n << 63n) - 1n;
+
 export class FieldReader {
   readonly #map: YsonMap;
   readonly #path: string;
@@ -118,14 +123,14 @@ export class FieldReader {
     );
   }
 
-  /** Milliseconds, or text with a unit: `5s`. */
+  /** Milliseconds, or text with a unit: `5s`. At most `maxDurationMs` unless `bounds` say otherwise. */
   duration(name: string, byDefault: number, bounds: IntegerBounds = {}): number {
     return this.optionalDuration(name, bounds) ?? byDefault;
   }
 
   optionalDuration(name: string, bounds: IntegerBounds = {}): number | null {
-    const { min = 0 } = bounds;
-    return this.#read<number | null>(
+    const { min = 0, max = maxDurationMs } = bounds;
+    const duration = this.#read<number | null>(
       name,
       null,
       (value) => {
@@ -134,6 +139,7 @@ export class FieldReader {
       },
       `an integer, at least ${min}`,
     );
+    return duration !== null && duration > max ? this.fail(name, `it must be at most ${max} ms`) : duration;
   }
 
   /** Any int64, at least `min`. */
@@ -143,7 +149,7 @@ export class FieldReader {
       null,
       (value) => {
         const number = integerOf(value);
-        return number !== undefined && number >= min ? number : undefined;
+        return number !== undefined && number >= min && number <= maxInt64 ? number : undefined;
       },
       `an integer, at least ${min}`,
     );

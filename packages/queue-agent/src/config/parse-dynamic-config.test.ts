@@ -77,6 +77,10 @@ describe("dynamic configuration", () => {
       "Error reading parameter /queue_agent/pass_period: it must be an integer, at least 10",
     ],
     [
+      "{queue_agent={controller={queue_exporter={retry_backoff={max_backoff=9007199254740991}}}}}",
+      "Error reading parameter /queue_agent/controller/queue_exporter/retry_backoff/max_backoff: it must be at most 250000000000000 ms",
+    ],
+    [
       "{queue_agent={pass_period=fast}}",
       "Error reading parameter /queue_agent/pass_period: it must be an integer, at least 10",
     ],

@@ -38,6 +38,7 @@ describe("@auto_trim_config", () => {
 
   it.each([
     ["{retained_lifetime_duration=1500}", /must be a multiple of 1000 \(1 second\)$/],
+    ["{retained_rows=18446744073709551615u}", /retained_rows: it must be an integer, at least 0$/],
     ["{retained_rows=-1}", /retained_rows: it must be an integer, at least 0$/],
     ["{enable=2}", /enable: it must be boolean$/],
     ["on", /it must be a map$/],
@@ -85,6 +86,11 @@ describe("@static_export_config", () => {
     ['{a={export_directory="//e";export_period="9999999999999w"}}', /it must be an integer, at least 1$/],
     ["{a={export_period=1000}}", /\/a\/export_directory: it is required/],
     ['{a={export_directory="//e";export_period=1500}}', /must be a multiple of 1000 \(1 second\)$/],
+    ['{a={export_directory="//e";export_period=9007199254740000}}', /at most 250000000000000 ms$/],
+    [
+      '{a={export_directory="//e";export_period=1000;export_ttl=9007199254740991}}',
+      /at most 250000000000000 ms$/,
+    ],
     ['{a={export_directory="//e";export_period=0}}', /it must be an integer, at least 1$/],
     ["{a=[]}", /\/a: it must be a map$/],
   ])("refuses %s", (yson, message) => {

@@ -18,7 +18,9 @@ const secondMs = 1_000;
 /** Unrecognized keys are ignored. @throws YtError that names the field and what is right */
 export function parseAutoTrimConfig(value: YsonValue): AutoTrimConfig {
   const fields = FieldReader.of(value);
-  const retainedLifetimeDurationMs = fields.optionalDuration("retained_lifetime_duration");
+  const retainedLifetimeDurationMs = fields.optionalDuration("retained_lifetime_duration", {
+    max: Number.MAX_SAFE_INTEGER,
+  });
   if (retainedLifetimeDurationMs !== null && retainedLifetimeDurationMs % secondMs !== 0) {
     fields.fail(
       "retained_lifetime_duration",
