@@ -75,6 +75,31 @@ describe("a producer session", () => {
     ]);
   });
 
+  it("is not taken over by a call whose answer could not be told: NaN is not JSON, alone and in a batch", async () => {
+    const session = `{producer_path="${p}";queue_path="//tmp/q2";session_id=nan;user_meta=%nan}`;
+    const call = async (command: string, parameters: string, format: string): Promise<string> => {
+      const response = await fetch(`http://${primary.cluster.address}/api/v4/${command}`, {
+        method: "POST",
+        headers: {
+          "X-YT-Header-Format": "<format=text>yson",
+          "X-YT-Parameters": parameters,
+          "X-YT-Output-Format": format,
+        },
+      });
+      return `${response.status} ${await response.text()}`;
+    };
+    const nan = "create_queue_producer_session";
+    expect(await call(nan, session, "json")).toMatch(/^400 .*NaN/is);
+    const batch = `{requests=[{command=${nan};parameters=${session}}]}`;
+    expect(await call("execute_batch", batch, "json")).toMatch(/^200 .*"error".*NaN/is);
+    expect((await sessions(p)).filter((row) => row["session_id"] === "nan")).toEqual([]);
+    expect(await call(nan, session, "<format=text>yson")).toMatch(/^200 .*"epoch"=0;/s);
+    // What is kept from an earlier call is told too.
+    expect(await call(nan, session.replace("user_meta=%nan", ""), "json")).toMatch(/^400 .*NaN/is);
+    expect((await sessions(p)).find((row) => row["session_id"] === "nan")?.["epoch"]).toBe(0n);
+    await primary.root.removeQueueProducerSession(p, "//tmp/q2", "nan");
+  });
+
   it("[queue-api 92] is taken over with the next epoch and another user meta", async () => {
     await primary.root.insertRows(
       p,

@@ -3,7 +3,8 @@
  * validation, permission documentation and the command reference are derived.
  */
 import { mapOf, type YsonMap, type YsonValue, YtError } from "@qyt/base";
-import { type DataFormat, parseFormat } from "@qyt/yson";
+import { writeDsvDocument } from "@qyt/schema";
+import { type DataFormat, parseFormat, writeStructured } from "@qyt/yson";
 import * as z from "zod";
 import { accessText, type CommandAccess, commandsForBanned } from "./access.ts";
 import type {
@@ -80,6 +81,20 @@ export class CommandContext {
 
   outputFormat(): DataFormat {
     return parseFormat(this.parameters.get("output_format") ?? "yson");
+  }
+
+  /**
+   * For commands that change something and answer with a value of the client's: asked before the change, so
+   * that nobody is refused for an answer after it is done.
+   * @throws YtError 1 when the value cannot be written in the format of the answer
+   */
+  requireWritable(value: YsonValue): void {
+    const format = this.outputFormat();
+    if (format.name === "dsv") {
+      writeDsvDocument(value, format);
+    } else {
+      writeStructured(value, format);
+    }
   }
 
   /** One named value: `{name=value}` in v4, the bare value in v3. */

@@ -9,7 +9,7 @@
  * Specified in: yt/yt/server/http_proxy/context.cpp; http-api §2.
  */
 import type { IncomingMessage } from "node:http";
-import { limits, YtError } from "@qyt/base";
+import { limits, toYtError, YtError } from "@qyt/base";
 import type { ApiVersion, CommandDescriptor, CommandRequest, Driver } from "../driver/command.ts";
 import type { Admission } from "./admission.ts";
 import { type Authenticate, authenticationInput, type Identity } from "./authentication.ts";
@@ -79,20 +79,30 @@ export async function handleCommand(
     const request = new DriverRequest(exchange, address, plan, identity, body);
     const response = await context.driver.execute(request);
     const userAgent = headerOf(message, "user-agent");
-    await replyCommand(exchange, response, {
+    const options = {
       plan,
       encoding: outputEncoding,
       isFramed: message.headers["x-yt-accept-framing"] !== undefined,
       omitTrailers: omitsTrailers(message, userAgent),
       omitResponseParameters: userAgent === "go-yt-client" && address.command !== "read_table",
       keepAliveFrameMs: context.keepAliveFrameMs,
-    });
+    };
+    const reply = replyCommand(exchange, response, options);
+    await (descriptor.isVolatile && response.kind !== "stream" ? reply.catch(throwDone) : reply);
   } catch (error) {
     replyError(exchange, toHttpError(body?.refusal ?? error), {
       parameters: plan?.parameters,
       errorFormat: plan === undefined ? errorFormatOf(exchange.message) : plan.errorFormat,
     });
   }
+}
+
+/** A change stays, whether or not its answer can be told: the client must know that it is made. */
+function throwDone(error: unknown): never {
+  throw new YtError(
+    "The command is done, but its answer cannot be written in the format that was asked for; ask for YSON, and repeat the command only with the same mutation_id",
+    { inner: [toYtError(error)] },
+  );
 }
 
 async function authenticateRequest(

@@ -447,3 +447,14 @@ test("default formats go to the driver as nodes", async () => {
   );
   expect(http.driver.parameters.get("output_format")).toBe("json");
 });
+
+test("a change whose answer cannot be written is told to be done", async () => {
+  http.driver.scripts.set("create", () => ({ kind: "structured", value: Number.NaN }));
+  http.driver.scripts.set("get", () => ({ kind: "structured", value: Number.NaN }));
+  const created = await http.call("/api/v4/create", { method: "POST" });
+  expect(created.status).toBe(400);
+  expect(created.text).toContain("The command is done, but its answer cannot be written");
+  const read = await http.call("/api/v4/get?path=//tmp");
+  expect(read.status).toBe(400);
+  expect(read.text).not.toContain("is done");
+});

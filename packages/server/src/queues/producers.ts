@@ -41,7 +41,10 @@ const ownTransaction: ChangeOptions = { transactionId: undefined };
 
 const column = { sequenceNumber: 3, epoch: 4, userMeta: 5, systemMeta: 6 } as const;
 
-/** Opens a session, or takes it over: the epoch grows and older writers are fenced out. */
+/**
+ * Opens a session, or takes it over: the epoch grows and older writers are fenced out.
+ * @param checkAnswer throws when the caller cannot be told the state; nothing has changed then
+ */
 export async function createProducerSession(
   services: QueueServices,
   context: QueueContext,
@@ -49,6 +52,7 @@ export async function createProducerSession(
     readonly userMeta: YsonValue | undefined;
     readonly mutationId: string | undefined;
   },
+  checkAnswer: (state: SessionState) => void,
 ): Promise<SessionState> {
   const producer = producerTable(services, context, parameters);
   const key = sessionKey(services, parameters);
@@ -70,8 +74,10 @@ export async function createProducerSession(
       systemMeta:
         parameters.mutationId === undefined ? null : encodeAny(mapOf({ mutation_id: parameters.mutationId })),
     };
+    const state = stateOf(next);
+    checkAnswer(state);
     writeSession(transaction, producer, key, next);
-    return stateOf(next);
+    return state;
   });
 }
 

@@ -139,9 +139,8 @@ async function toRequest(context: CommandContext, item: YsonMap, index: number):
   if (!parameters.has("input_format")) {
     parameters.set("input_format", "yson");
   }
-  if (!parameters.has("output_format")) {
-    parameters.set("output_format", "yson");
-  }
+  // The answer becomes a part of the batch's.
+  parameters.set("output_format", context.parameters.get("output_format") ?? "yson");
   return {
     apiVersion: context.request.apiVersion,
     command,

@@ -1,5 +1,5 @@
 /** The commands of the Queue API. Specified in: yt/yt/client/driver/queue_commands.cpp. */
-import { limits, mapOf, Uint64, YtError } from "@qyt/base";
+import { limits, mapOf, Uint64, type YsonMap, YtError } from "@qyt/base";
 import { Deadline } from "../../clusters/index.ts";
 import * as queues from "../../queues/index.ts";
 import { needs, open, remarked, right, when } from "../access.ts";
@@ -275,16 +275,21 @@ const createQueueProducerSession = defineCommand({
   summary: "Opens a session or takes it over; answers its epoch and last number.",
   parameters: { ...sessionParameters, user_meta: optional(parameter.yson) },
   async execute(context, parameters) {
-    const session = await queues.createProducerSession(context.services.queues, queueContext(context), {
-      producerPath: parameters.producer_path,
-      queuePath: parameters.queue_path,
-      sessionId: parameters.session_id,
-      userMeta: parameters.user_meta,
-      mutationId: context.common.mutation_id,
-    });
-    return structured(
-      mapOf({ epoch: session.epoch, sequence_number: session.sequenceNumber, user_meta: session.userMeta }),
+    const answerOf = (session: queues.SessionState): YsonMap =>
+      mapOf({ epoch: session.epoch, sequence_number: session.sequenceNumber, user_meta: session.userMeta });
+    const session = await queues.createProducerSession(
+      context.services.queues,
+      queueContext(context),
+      {
+        producerPath: parameters.producer_path,
+        queuePath: parameters.queue_path,
+        sessionId: parameters.session_id,
+        userMeta: parameters.user_meta,
+        mutationId: context.common.mutation_id,
+      },
+      (state) => context.requireWritable(answerOf(state)),
     );
+    return structured(answerOf(session));
   },
 });
 
