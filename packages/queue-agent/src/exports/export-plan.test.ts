@@ -192,6 +192,8 @@ describe("progress", () => {
     "text",
     "{tablets={x={}}}",
     '{tablets={"0"={row_count=-1}}}',
+    '{tablets={"0"={row_count=18446744073709551615u}}}',
+    '{tablets={"0"={chunk_count=9223372036854775807}}}',
     "{last_export_unix_ts=now}",
     "{last_export_task_instant=yesterday}",
   ])("%s is refused, and says what to do", (yson) => {
@@ -200,7 +202,7 @@ describe("progress", () => {
 
   test("whatever integers are stored, it is written again without a fault", () => {
     const stored = parseYson(
-      '{last_export_unix_ts=18446744073709551615u;tablets={"0"={row_count=9223372036854775807}}}',
+      '{last_export_unix_ts=18446744073709551615u;tablets={"0"={row_count=4611686018427387904;max_timestamp=18446744073709551615u}}}',
     );
     expect(() => encodeProgress(decodeProgress(stored), "old")).not.toThrow();
   });

@@ -139,8 +139,8 @@ export function decodeProgress(value: YsonValue): ExportProgress {
     tablets.set(index, {
       lastChunk: textAt(item, "last_chunk") ?? nullObjectId,
       maxTimestamp: integerAt(item, "max_timestamp"),
-      rowCount: integerAt(item, "row_count"),
-      chunkCount: integerAt(item, "chunk_count"),
+      rowCount: countAt(item, "row_count"),
+      chunkCount: countAt(item, "chunk_count"),
     });
   }
   const id = textAt(fields, "queue_object_id");
@@ -181,6 +181,17 @@ function textAt(fields: YsonMap, name: string): string | null {
     throw malformed(`"${name}" must be a string`);
   }
   return value;
+}
+
+/** Statuses show counts as `int64`, and they grow. */
+const maxCount = 1n << 62n;
+
+function countAt(fields: YsonMap, name: string): bigint {
+  const count = integerAt(fields, name);
+  if (count > maxCount) {
+    throw malformed(`"${name}" must be at most ${maxCount}`);
+  }
+  return count;
 }
 
 function integerAt(fields: YsonMap, name: string): bigint {
