@@ -12,6 +12,7 @@ import {
 } from "../../packages/queue-agent/src/config/dynamic-config.ts";
 import type { AgentContext } from "../../packages/queue-agent/src/context.ts";
 import { AgentPass, type AgentPassOptions } from "../../packages/queue-agent/src/controllers/agent-pass.ts";
+import { ConsumerNames } from "../../packages/queue-agent/src/controllers/consumer-names.ts";
 import type { ObjectReference } from "../../packages/queue-agent/src/objects/reference.ts";
 import { agentOrchid } from "../../packages/queue-agent/src/orchid/agent-orchid.ts";
 import { type AgentServer, startAgentServer } from "../../packages/queue-agent/src/orchid/agent-server.ts";
@@ -96,13 +97,18 @@ export class WatchingAgent {
         ask: (method, steps) => askOrchid(late.node ?? { get: () => null }, method, steps),
       },
     });
-    const { context, stateReader } = await world.context({
+    const { context, stateReader, tables } = await world.context({
       agentId: settings.agentId ?? server.address,
       config: () => holder.agent?.config ?? config,
       clock,
     });
     const alerts = new AlertManager();
-    const pass = new AgentPass(context, { stateReader, alerts, ...settings.parts });
+    const consumerNames = new ConsumerNames({
+      context,
+      table: tables.multi_consumer_names,
+      isLeader: () => true,
+    });
+    const pass = new AgentPass(context, { stateReader, alerts, consumerNames, ...settings.parts });
     const others = new OrchidClient();
     const idle = { orchid: () => mapOf({ active: false }) };
     const orchid = agentOrchid(context, { pass, alerts, shardingManager: idle, synchronizer: idle, others });

@@ -22,6 +22,7 @@ import { DynamicConfigManager } from "./config/dynamic-config-manager.ts";
 import type { StaticConfig } from "./config/static-config.ts";
 import type { AgentContext } from "./context.ts";
 import { AgentPass } from "./controllers/agent-pass.ts";
+import { ConsumerNames } from "./controllers/consumer-names.ts";
 import { InstanceRegistration } from "./election/instance-registration.ts";
 import { LeaderElection } from "./election/leader-election.ts";
 import { ExportManager } from "./exports/export-manager.ts";
@@ -143,7 +144,12 @@ class Agent {
     const stateReader = new StateReader(clusters, tables);
     const exportManager = new ExportManager(context);
     const { profiler } = this.#metrics;
-    const pass = new AgentPass(context, { stateReader, alerts, exportManager, profiler });
+    const consumerNames = new ConsumerNames({
+      context,
+      table: tables.multi_consumer_names,
+      isLeader: () => election.isLeader,
+    });
+    const pass = new AgentPass(context, { stateReader, alerts, exportManager, profiler, consumerNames });
     const shardingManager = new ShardingManager({
       context,
       tables,

@@ -16,6 +16,7 @@ import { AgentReads } from "../reads/agent-reads.ts";
 import { ErrorOrigin } from "../snapshots/error-origin.ts";
 import { Trimmer } from "../trimming/trimmer.ts";
 import { ConsumerController } from "./consumer-controller.ts";
+import type { ConsumerNames } from "./consumer-names.ts";
 import type { ControllerEnvironment, PassProfiler } from "./controller-environment.ts";
 import { ControllerTicks, runPasses } from "./controller-ticks.ts";
 import { ErrorQueueController, queueRowError } from "./error-controller.ts";
@@ -31,6 +32,8 @@ export interface AgentPassOptions {
   readonly trimmer?: Pick<Trimmer, "trim">;
   readonly profiler?: PassProfiler;
   readonly reads?: AgentReads;
+  /** Absent: names of multi-consumers are left as they are. */
+  readonly consumerNames?: Pick<ConsumerNames, "synchronize">;
 }
 
 const emptyState: DynamicState = {
@@ -147,6 +150,7 @@ export class AgentPass {
         this.#state = state;
         this.#stateReadMs = startMs;
       });
+      await this.#synchronizeNames(signal);
     } catch (thrown) {
       if (signal.aborted) {
         return;
@@ -156,6 +160,20 @@ export class AgentPass {
       this.#alerts.stage(alertKinds.agentPassFailed, error);
     }
     this.#alerts.publish();
+  }
+
+  /** What fails here fails no pass: nothing that an agent does rests on the names. */
+  async #synchronizeNames(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.consumerNames?.synchronize(this.#state, this.registry.consumers, signal);
+    } catch (thrown) {
+      if (!signal.aborted) {
+        this.#alerts.stage(
+          alertKinds.agentPassFailed,
+          toYtError(thrown).wrap("Error while synchronizing multi_consumer_names table"),
+        );
+      }
+    }
   }
 
   #follow(state: DynamicState): void {

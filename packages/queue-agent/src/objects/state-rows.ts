@@ -55,6 +55,9 @@ export interface RegistrationRow {
   readonly partitions: readonly bigint[] | null;
 }
 
+/** Names of consumers in one table, each with the stage that its row says. */
+export type NamesInState = ReadonlyMap<string, string | null>;
+
 /** All of the dynamic state at one moment, as the poll pass read it. */
 export interface DynamicState {
   readonly queues: ReadonlyMap<string, QueueRow>;
@@ -62,4 +65,6 @@ export interface DynamicState {
   readonly registrations: readonly RegistrationRow[];
   /** Object reference → agent id. */
   readonly mapping: ReadonlyMap<string, string>;
+  /** Consumer's reference → its names in `multi_consumer_names`; absent: that table cannot be read just now. */
+  readonly consumerNames?: ReadonlyMap<string, NamesInState> | undefined;
 }

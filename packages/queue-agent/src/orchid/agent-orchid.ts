@@ -51,8 +51,10 @@ export function agentOrchid(context: AgentContext, parts: AgentOrchidParts): Orc
       }),
       queues: objectMapNode({ pass, agentId, kind: "queues", others: proxying }),
       consumers: objectMapNode({ pass, agentId, kind: "consumers", others: proxying }),
+      multi_consumers: objectMapNode({ pass, agentId, kind: "multi_consumers", others: proxying }),
       owned_queues: objectMapNode({ pass, agentId, kind: "queues", others: undefined }),
       owned_consumers: objectMapNode({ pass, agentId, kind: "consumers", others: undefined }),
+      owned_multi_consumers: objectMapNode({ pass, agentId, kind: "multi_consumers", others: undefined }),
       controller_info: valueNode(() =>
         controllerInfo(pass.registry, context.config().agent.inactiveObjectDisplayLimit),
       ),

@@ -1,6 +1,6 @@
 /**
- * `queues` and `consumers` of the Orchid: objects led here answer themselves, requests for the others go to
- * the agent that leads them. `owned_queues` and `owned_consumers` never go on, so that a request goes over at
+ * `queues`, `consumers` and `multi_consumers` (those of the consumers that have names) of the Orchid: objects led here answer themselves, requests for the others go to
+ * the agent that leads them. `owned_queues` and the like never go on, so that a request goes over at
  * most two agents.
  *
  * Specified in: yt/yt/server/queue_agent/queue_agent.cpp (TObjectServiceBase, RedirectYPathRequest).
@@ -15,23 +15,27 @@ import { askOrchid, noChild, type OrchidMethod, type OrchidNode, stepsToText } f
 export interface ObjectMapOptions {
   readonly pass: AgentPass;
   readonly agentId: string;
-  readonly kind: "queues" | "consumers";
+  readonly kind: "queues" | "consumers" | "multi_consumers";
   /** `undefined`: only what is led here. */
   readonly others: { readonly client: OrchidAsker; readonly timeoutMs: () => number } | undefined;
 }
 
 export function objectMapNode(options: ObjectMapOptions): OrchidNode {
   const { pass, agentId, kind, others } = options;
-  const objects = () => pass.registry[kind];
+  const objects = () => (kind === "queues" ? pass.registry.queues : pass.registry.consumers);
+  const rows = () => (kind === "queues" ? pass.state.queues : pass.state.consumers);
+  const isShown = (key: string): boolean =>
+    kind !== "multi_consumers" || pass.state.consumers.get(key)?.isMultiConsumer === true;
   const keys = (): readonly string[] =>
     others === undefined
       ? [...objects().values()]
           .filter(({ isLeading }) => isLeading)
           .map(({ reference }) => referenceToString(reference))
-      : [...pass.state[kind].keys()].filter((key) => pass.state.mapping.has(key));
+          .filter(isShown)
+      : [...rows().keys()].filter((key) => pass.state.mapping.has(key) && isShown(key));
   const owned = (key: string): OrchidNode | undefined => {
     const object = objects().get(key);
-    return object?.isLeading === true ? object.orchid : undefined;
+    return object?.isLeading === true && isShown(key) ? object.orchid : undefined;
   };
   return {
     // Opaque: the statuses of all objects together would be a very long answer.

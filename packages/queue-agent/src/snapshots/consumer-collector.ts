@@ -65,7 +65,7 @@ export class ConsumerCollector {
     };
     try {
       this.#requireReady(row, bannedSinceMs);
-      return { ...common, error: null, queues: await this.#queues(this.#kindOf(row), input) };
+      return { ...common, error: null, ...(await this.#queues(this.#kindOf(row), input)) };
     } catch (thrown) {
       return {
         ...common,
@@ -113,7 +113,7 @@ export class ConsumerCollector {
   async #queues(
     kind: ConsumerTableKind,
     input: ConsumerPassInput,
-  ): Promise<ReadonlyMap<string, SubConsumerSnapshot>> {
+  ): Promise<Pick<ConsumerSnapshot, "queues" | "names">> {
     const targets = this.#targetsOf(input);
     let offsets: OffsetsRead | YtError;
     try {
@@ -142,7 +142,19 @@ export class ConsumerCollector {
     const before = input.previous?.queues;
     const isSame =
       before?.size === queues.size && [...queues].every(([key, queue]) => before.get(key) === queue);
-    return isSame ? before : queues;
+    return { queues: isSame ? before : queues, names: this.#namesOf(kind, offsets, input) };
+  }
+
+  #namesOf(
+    kind: ConsumerTableKind,
+    offsets: OffsetsRead | YtError,
+    { previous }: ConsumerPassInput,
+  ): ReadonlySet<string> | YtError | null {
+    if (!(offsets instanceof YtError)) {
+      return offsets.names;
+    }
+    const before = previous?.names;
+    return kind.hasName ? this.#origin.again(offsets, before instanceof YtError ? before : null) : null;
   }
 
   /** The same list as the last time when it says the same. */

@@ -51,6 +51,8 @@ export interface ConsumerSnapshot {
   readonly registrations: readonly RegistrationRow[];
   /** By `subConsumerKey`. */
   readonly queues: ReadonlyMap<string, SubConsumerSnapshot>;
+  /** All names in the table of a multi-consumer, the same set while it was not written; or why they are unknown. */
+  readonly names?: ReadonlySet<string> | YtError | null;
 }
 
 /** The key of a sub-consumer: the queue's reference; of a multi-consumer the name is put behind it. */

@@ -37,6 +37,9 @@ export function consumerStatusToYson(snapshot: ConsumerSnapshot, parts: Consumer
   if (snapshot.error !== null) {
     return consumerErrorStatus(snapshot.error, parts.host);
   }
+  if (snapshot.names instanceof YtError) {
+    return consumerErrorStatus(snapshot.names, parts.host);
+  }
   const { passInstantMs } = snapshot;
   const statusOf = (sub: SubConsumerSnapshot): YsonMap => subConsumerStatus(sub, passInstantMs, parts);
   return mapOf({

@@ -127,3 +127,34 @@ test("an unmounted table is an error with its code, and is read as soon as it is
   const { offsets } = await table.read(plainKind, targets);
   expect(offsets.get("primary://tmp/q")?.get(1)?.consumeTimestamp).toBe(1_000n);
 });
+
+describe("a table of several consumers", () => {
+  const kind = { ...plainKind, hasName: true };
+  const namedRow = (name: string, path: string): YsonMap =>
+    mapOf({
+      queue_consumer_name: name,
+      queue_cluster: queue.cluster,
+      queue_path: path,
+      partition_index: new Uint64(0n),
+      offset: new Uint64(3n),
+    });
+
+  test("tells all its names with the query for the offsets, also without queues", async () => {
+    const proxy = new FakeProxy({
+      execute: (command) =>
+        mapOf(
+          command === "get" ? { value: 1n } : { tablets: [mapOf({ last_write_timestamp: new Uint64(5n) })] },
+        ),
+      select: () => [namedRow("left", queue.path), namedRow("right", "//tmp/other")],
+    });
+    const table = new OffsetTable(proxy.reads(), "//tmp/c");
+    const { names, offsets } = await table.read(kind, targets);
+    expect(names).toEqual(new Set(["left", "right"]));
+    expect([...offsets.keys()]).toEqual(["primary://tmp/q\u0000left"]);
+    expect(proxy.queries).toHaveLength(1);
+    // The same set while nothing is written.
+    expect((await table.read(kind, targets)).names).toBe(names);
+    expect(proxy.queries).toHaveLength(1);
+    expect((await table.read(kind, [])).names).toEqual(names);
+  });
+});

@@ -33,6 +33,8 @@ export interface OffsetTarget {
 
 export interface OffsetsRead {
   readonly offsets: Offsets;
+  /** All names in a table of several consumers, whether registered or not; otherwise `null`. */
+  readonly names: ReadonlySet<string> | null;
   /** The latest write to the table; `null` when the server does not tell. */
   readonly lastWriteTimestamp: bigint | null;
 }
@@ -48,7 +50,7 @@ interface Kept {
   readonly result: OffsetsRead;
 }
 
-const noOffsets: OffsetsRead = { offsets: new Map(), lastWriteTimestamp: null };
+const noOffsets: OffsetsRead = { offsets: new Map(), names: null, lastWriteTimestamp: null };
 
 export class OffsetTable {
   readonly #reads: ClusterReads;
@@ -75,7 +77,7 @@ export class OffsetTable {
    * @throws YtError when the table cannot be read
    */
   async read(kind: ConsumerTableKind, targets: readonly OffsetTarget[]): Promise<OffsetsRead> {
-    if (targets.length === 0) {
+    if (targets.length === 0 && !kind.hasName) {
       return noOffsets;
     }
     this.#passesToFullRead -= 1;
@@ -93,7 +95,7 @@ export class OffsetTable {
     }
     try {
       const result = {
-        offsets: await this.#offsets(kind, targets),
+        ...(await this.#offsets(kind, targets)),
         lastWriteTimestamp: writes === undefined ? null : greatest(0n, ...writes),
       };
       this.#kept = writes === undefined ? undefined : { targets, writes, result };
@@ -130,14 +132,22 @@ export class OffsetTable {
     );
   }
 
-  async #offsets(kind: ConsumerTableKind, targets: readonly OffsetTarget[]): Promise<Offsets> {
+  async #offsets(
+    kind: ConsumerTableKind,
+    targets: readonly OffsetTarget[],
+  ): Promise<Pick<OffsetsRead, "offsets" | "names">> {
     const rows = await this.#rows(kind, targets);
     const counts = new Map(
       targets.map(({ queue, partitionCount }) => [referenceToString(queue), partitionCount]),
     );
     const [only] = targets;
     const offsets = new Map<string, Map<number, OffsetRow>>();
+    const names = new Set<string>();
     for (const row of rows) {
+      const name = kind.hasName ? textOf(row.get("queue_consumer_name")) : null;
+      if (name !== null) {
+        names.add(name);
+      }
       const queue = kind.isLegacy ? only?.queue : queueOf(row);
       const partition = integerOf(row.get(kind.isLegacy ? "ShardId" : "partition_index"));
       if (queue === undefined || partition === null) {
@@ -147,13 +157,12 @@ export class OffsetTable {
       if (count === undefined || partition >= BigInt(count)) {
         continue;
       }
-      const name = kind.hasName ? textOf(row.get("queue_consumer_name")) : null;
       const key = subConsumerKey(queue, name);
       const partitions = offsets.get(key) ?? new Map<number, OffsetRow>();
       partitions.set(Number(partition), toOffsetRow(row, kind));
       offsets.set(key, partitions);
     }
-    return offsets;
+    return { offsets, names: kind.hasName ? names : null };
   }
 
   async #rows(kind: ConsumerTableKind, targets: readonly OffsetTarget[]): Promise<readonly YsonMap[]> {
@@ -195,7 +204,7 @@ function queryOf(
   targets: readonly OffsetTarget[],
   withTimestamp: boolean,
 ): string {
-  const limit = Math.max(...targets.map(({ partitionCount }) => partitionCount));
+  const limit = Math.max(0, ...targets.map(({ partitionCount }) => partitionCount));
   if (kind.isLegacy) {
     return `[ShardId], [Offset] from [${path}] where [ShardId] < ${limit}u`;
   }
@@ -208,6 +217,10 @@ function queryOf(
     ...(kind.hasMeta ? ["meta"] : []),
     ...(withTimestamp ? [offsetTimestampColumn] : []),
   ].map((name) => `[${name}]`);
+  if (kind.hasName) {
+    // Its names are wanted as well, also those that have no registration.
+    return `${columns.join(", ")} from [${path}]`;
+  }
   const queues = targets.map(({ queue }) => `(${literal(queue.cluster)}, ${literal(queue.path)})`);
   return `${columns.join(", ")} from [${path}] where ([queue_cluster], [queue_path]) in (${queues.join(", ")}) and [partition_index] < ${limit}u`;
 }

@@ -9,7 +9,13 @@ import type { CommandOptions, YtClient } from "@qyt/client";
 import { type BatchCall, executeReads, outputField } from "../clusters/batch.ts";
 import type { AgentClusters } from "../context.ts";
 import { referenceToString } from "../objects/reference.ts";
-import type { ConsumerRow, DynamicState, QueueRow, RegistrationRow } from "../objects/state-rows.ts";
+import type {
+  ConsumerRow,
+  DynamicState,
+  NamesInState,
+  QueueRow,
+  RegistrationRow,
+} from "../objects/state-rows.ts";
 import { integerOf, textOf } from "../scalars.ts";
 import { selectYson } from "./row-io.ts";
 import { decodeConsumerRow, decodeQueueRow, decodeRegistrationRow } from "./state-rows-codec.ts";
@@ -21,6 +27,7 @@ const passTables = [
   "consumers",
   "consumer_registrations",
   "queue_agent_object_mapping",
+  "multi_consumer_names",
 ] as const satisfies readonly StateTableName[];
 
 type PassTable = (typeof passTables)[number];
@@ -30,6 +37,7 @@ interface Contents {
   readonly consumers: ReadonlyMap<string, ConsumerRow>;
   readonly consumer_registrations: readonly RegistrationRow[];
   readonly queue_agent_object_mapping: ReadonlyMap<string, string>;
+  readonly multi_consumer_names: ReadonlyMap<string, NamesInState>;
 }
 
 interface Known {
@@ -59,15 +67,19 @@ export class StateReader {
    * @throws YtError `Error while reading dynamic state` with one inner error for each table that cannot be read
    */
   async read(signal?: AbortSignal): Promise<DynamicState> {
-    const { queues, consumers, consumer_registrations, queue_agent_object_mapping } = await this.#refresh(
-      passTables,
-      signal,
-    );
+    const {
+      queues,
+      consumers,
+      consumer_registrations,
+      queue_agent_object_mapping,
+      multi_consumer_names: consumerNames,
+    } = await this.#refresh(passTables, signal);
     return {
       queues: queues ?? new Map(),
       consumers: consumers ?? new Map(),
       registrations: consumer_registrations ?? [],
       mapping: queue_agent_object_mapping ?? new Map(),
+      consumerNames,
     };
   }
 
@@ -105,6 +117,10 @@ export class StateReader {
           });
         } catch (thrown) {
           this.#known.delete(name);
+          if (name === "multi_consumer_names") {
+            // No pass rests on it: it is written for others to read.
+            return;
+          }
           const { cluster, path } = this.#tables[name];
           errors.push(toYtError(thrown).withAttributes({ cluster, path }));
         }
@@ -213,6 +229,8 @@ export class StateReader {
         return { consumer_registrations: rows.flatMap(tryDecodeRegistration) };
       case "queue_agent_object_mapping":
         return { queue_agent_object_mapping: decodeMapping(rows) };
+      case "multi_consumer_names":
+        return { multi_consumer_names: decodeNames(rows) };
     }
   }
 }
@@ -272,6 +290,21 @@ function decodeMapping(rows: readonly YsonMap[]): ReadonlyMap<string, string> {
     const host = textOf(row.get("host"));
     if (object !== null && host !== null) {
       result.set(object, host);
+    }
+  }
+  return result;
+}
+
+function decodeNames(rows: readonly YsonMap[]): ReadonlyMap<string, NamesInState> {
+  const result = new Map<string, Map<string, string | null>>();
+  for (const row of rows) {
+    const cluster = textOf(row.get("cluster"));
+    const path = textOf(row.get("path"));
+    const name = textOf(row.get("name"));
+    if (cluster !== null && cluster !== "" && path !== null && name !== null) {
+      const consumer = referenceToString({ cluster, path });
+      const names = result.get(consumer) ?? new Map<string, string | null>();
+      result.set(consumer, names.set(name, textOf(row.get("queue_agent_stage"))));
     }
   }
   return result;

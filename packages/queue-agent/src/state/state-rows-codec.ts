@@ -76,6 +76,11 @@ export function encodeObjectKey({ cluster, path }: ObjectReference): YsonMap {
   return mapOf({ cluster, path });
 }
 
+/** A row of `multi_consumer_names`; its key alone when no stage is given. */
+export function encodeNameRow({ cluster, path }: ObjectReference, name: string, stage?: string): YsonMap {
+  return mapOf({ cluster, path, name, ...(stage === undefined ? {} : { queue_agent_stage: stage }) });
+}
+
 /** All columns, those without a value as null: the row replaces an earlier one as a whole. */
 export function encodeStateRow(row: StateRow): YsonMap {
   const { rowRevision, revision, synchronizationError } = row;

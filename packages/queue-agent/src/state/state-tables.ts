@@ -13,6 +13,7 @@ export type StateTableName =
   | "consumers"
   | "consumer_registrations"
   | "queue_agent_object_mapping"
+  | "multi_consumer_names"
   | "replicated_table_mapping";
 
 /** Where one table is. */
@@ -47,6 +48,7 @@ export function locateStateTables(options: StateTableOptions): StateTables {
     queues: own("queues"),
     consumers: own("consumers"),
     queue_agent_object_mapping: own("queue_agent_object_mapping"),
+    multi_consumer_names: own("multi_consumer_names"),
     consumer_registrations: at(consumerRegistrationTablePath, "consumer_registrations"),
     replicated_table_mapping: at(replicatedTableMappingTablePath, "replicated_table_mapping"),
   };
@@ -106,6 +108,7 @@ const columns: Readonly<Record<StateTableName, readonly [keys: Columns, values: 
     ],
   ],
   queue_agent_object_mapping: [[["object", "string"]], [["host", "string"]]],
+  multi_consumer_names: [[...objectKey, ["name", "string"]], [["queue_agent_stage", "string"]]],
   replicated_table_mapping: [
     objectKey,
     [
@@ -122,6 +125,7 @@ export const stateTableNames: readonly StateTableName[] = [
   "consumers",
   "consumer_registrations",
   "queue_agent_object_mapping",
+  "multi_consumer_names",
   "replicated_table_mapping",
 ];
 
