@@ -60,6 +60,7 @@ export interface DynamicConfig {
   readonly agent: {
     /** Here 500 by default (upstream 1000): a new object has its status within 2 seconds. */
     readonly passPeriodMs: number;
+    /** Here on by default (upstream off): their statuses say that they are not followed. */
     readonly handleReplicatedObjects: boolean;
     readonly inactiveObjectDisplayLimit: number;
     readonly queueAgentChannelRequestTimeoutMs: number;
@@ -81,7 +82,7 @@ export const defaultDynamicConfig: DynamicConfig = {
   },
   agent: {
     passPeriodMs: 500,
-    handleReplicatedObjects: false,
+    handleReplicatedObjects: true,
     inactiveObjectDisplayLimit: 10,
     queueAgentChannelRequestTimeoutMs: 60_000,
     exportRateLimit: 4,

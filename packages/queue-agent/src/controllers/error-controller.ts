@@ -4,7 +4,8 @@
  *
  * Specified in: yt/yt/server/queue_agent/queue_controller.cpp (TErrorQueueController, UpdateQueueController).
  */
-import { mapOf, YtError } from "@qyt/base";
+import { YtError } from "@qyt/base";
+import { unfollowedExportsStatus } from "../exports/queue-exports.ts";
 import type { ObjectReference } from "../objects/reference.ts";
 import type { QueueRow, RegistrationRow } from "../objects/state-rows.ts";
 import { mapNode, type OrchidNode, valueNode } from "../orchid/orchid-node.ts";
@@ -28,7 +29,9 @@ export function queueRowError(row: QueueRow): YtError | null {
       return new YtError("Object type is not known yet");
     case "replicated_table":
     case "chaos_replicated_table":
-      return new YtError("No replicated table mapping row is known for replicated queue");
+      return new YtError(
+        "No replicated table mapping row is known for replicated queue: this queue agent does not follow replicated queues; see the statuses of the tables that are its replicas (@replicas)",
+      );
     case "table":
       return row.dynamic === true && row.sorted === false
         ? null
@@ -66,7 +69,7 @@ export class ErrorQueueController implements QueueObject {
         queueErrorStatus(error, {
           host: context.host,
           alerts: new Map(),
-          exports: mapOf({ progress: new Map() }),
+          exports: unfollowedExportsStatus(row),
           nowMs: 0,
         }),
       ),

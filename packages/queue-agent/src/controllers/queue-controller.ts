@@ -236,6 +236,7 @@ export function queueSnapshotWithError(
     bannedSinceMs: null,
     hasTimestampColumn: false,
     hasCumulativeDataWeightColumn: false,
+    isReplica: false,
     partitions: [],
   };
 }

@@ -158,6 +158,20 @@ function incorrectExports(reason: YtError): YtError {
   return new YtError("Incorrect queue exports", { inner: [reason] });
 }
 
+function onlyOnReplicas(objectType: string): YtError {
+  return new YtError(
+    `Attribute "static_export_config" can only be set on replicas, not on a ${objectType}: set it on the tables that are its replicas`,
+  );
+}
+
+/** `exports` of the status of a queue that is not followed: nothing runs, and a replicated queue can have none. */
+export function unfollowedExportsStatus({ objectType, staticExportConfig }: QueueRow): YsonValue {
+  const isReplicated = objectType === "replicated_table" || objectType === "chaos_replicated_table";
+  return isReplicated && staticExportConfig !== null && staticExportConfig.size > 0
+    ? mapOf({ error: errorToYson(incorrectExports(onlyOnReplicas(objectType))) })
+    : mapOf({ progress: new Map() });
+}
+
 /** What is wrong with the set of exports as a whole; `null`: nothing. */
 function misconfiguration(row: QueueRow, configs: StaticExportConfigs): YtError | null {
   if (row.objectType === null) {
@@ -166,9 +180,7 @@ function misconfiguration(row: QueueRow, configs: StaticExportConfigs): YtError 
     });
   }
   if (row.objectType !== "table") {
-    return new YtError(
-      `Attribute "static_export_config" can only be set on replicas, not on a ${row.objectType}: set it on the tables that are its replicas`,
-    );
+    return onlyOnReplicas(row.objectType);
   }
   const seen = new Set<string>();
   const duplicates = new Set<string>();

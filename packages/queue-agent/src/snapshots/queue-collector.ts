@@ -76,6 +76,7 @@ export class QueueCollector {
         tableId: layout.objectId,
         hasTimestampColumn: layout.hasTimestampColumn,
         hasCumulativeDataWeightColumn: layout.hasCumulativeDataWeightColumn,
+        isReplica: layout.isReplica,
         partitions,
       };
     } catch (thrown) {
@@ -86,6 +87,7 @@ export class QueueCollector {
         tableId: null,
         hasTimestampColumn: false,
         hasCumulativeDataWeightColumn: false,
+        isReplica: false,
         partitions: [],
       };
     }

@@ -34,10 +34,15 @@ export interface QueueLayout extends LayoutMarks {
   readonly tablets: readonly TabletPlace[];
   readonly hasTimestampColumn: boolean;
   readonly hasCumulativeDataWeightColumn: boolean;
+  /** The table is a replica of a replicated table. To become one, or none any more, it gets another revision. */
+  readonly isReplica: boolean;
 }
 
+/** `@upstream_replica_id` of a table that is no replica. */
+const noReplicaId = "0-0-0-0";
+
 const markNames = ["id", "revision", "tablet_state", "tablet_count"];
-const layoutNames = [...markNames, "tablets", "schema", "dynamic"];
+const layoutNames = [...markNames, "tablets", "schema", "dynamic", "upstream_replica_id"];
 
 /** Rows of a tablet can be read. */
 export function isReadable(tablet: TabletPlace): boolean {
@@ -69,6 +74,7 @@ export async function readQueueLayout(reads: ClusterReads, path: string): Promis
     tablets: tablets.map(toPlace),
     hasTimestampColumn: columns.names.has("$timestamp"),
     hasCumulativeDataWeightColumn: columns.names.has("$cumulative_data_weight"),
+    isReplica: (textOf(attributes.get("upstream_replica_id")) ?? noReplicaId) !== noReplicaId,
   };
 }
 

@@ -55,6 +55,7 @@ function run(passes: readonly Counts[]): readonly QueueSnapshot[] {
       tabletCount: counts.length,
       hasTimestampColumn: true,
       hasCumulativeDataWeightColumn: true,
+      isReplica: false,
       tablets: counts.map((count, partition) => ({
         tabletId: `tablet-${partition}`,
         state: count === null ? "unmounted" : "mounted",
@@ -80,6 +81,7 @@ function run(passes: readonly Counts[]): readonly QueueSnapshot[] {
       registrations: [],
       hasTimestampColumn: true,
       hasCumulativeDataWeightColumn: true,
+      isReplica: false,
       partitions: queuePartitions({ layout, infos, weights }, previous, nowMs, origin),
     });
   }

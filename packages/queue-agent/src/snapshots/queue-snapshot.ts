@@ -48,6 +48,8 @@ export interface QueueSnapshot {
   readonly registrations: readonly RegistrationRow[];
   readonly hasTimestampColumn: boolean;
   readonly hasCumulativeDataWeightColumn: boolean;
+  /** The table is a replica of a replicated table; false when there is an error. */
+  readonly isReplica: boolean;
   /** Empty when there is an error. */
   readonly partitions: readonly QueuePartitionSnapshot[];
 }

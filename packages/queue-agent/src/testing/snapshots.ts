@@ -29,6 +29,8 @@ export interface QueueOptions {
   readonly tableId?: string | null;
   readonly autoTrim?: Partial<AutoTrimConfig> | null;
   readonly exports?: StaticExportConfigs | null;
+  /** Default: false. */
+  readonly isReplica?: boolean;
   readonly error?: YtError | null;
   readonly registrations?: readonly RegistrationRow[];
   readonly partitions?: readonly Partial<QueuePartitionSnapshot>[];
@@ -70,6 +72,7 @@ export function queueSnapshot(options: QueueOptions = {}): QueueSnapshot {
     registrations: options.registrations ?? [],
     hasTimestampColumn: true,
     hasCumulativeDataWeightColumn: true,
+    isReplica: options.isReplica ?? false,
     partitions: (options.partitions ?? []).map((partition, partitionIndex) => ({
       partitionIndex,
       error: null,

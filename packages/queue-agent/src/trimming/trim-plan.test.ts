@@ -343,3 +343,22 @@ describe("configuration", () => {
     );
   });
 });
+
+describe("a replica of a replicated table", () => {
+  const registrations = [registration("c", true)];
+  const partitions = [{ upperRowIndex: 5n }];
+  const consumers = [consumerSnapshot("c", [3n])];
+
+  test("is not trimmed, whoever has its rows: vital consumers are registered with the replicated table", () => {
+    const replica = { isReplica: true, partitions };
+    const refusal =
+      /is a replica, and replicas are not trimmed automatically: .* Trim it by hand \(trim_rows\)/;
+    expect(() => plan(replica, [], exported({ 0: 4n }))).toThrow(refusal);
+    expect(() => plan({ ...replica, registrations }, consumers)).toThrow(refusal);
+    expect(targets(plan({ registrations, partitions }, consumers))).toEqual({ 0: 3n });
+  });
+
+  test("raises nothing where trimming is off", () => {
+    expect(plan({ isReplica: true, partitions, autoTrim: { enable: false } }, []).trims).toEqual([]);
+  });
+});

@@ -3,8 +3,8 @@
  * be read blocks the trimming that depends on it, and says so.
  *
  * Specified in: yt/yt/server/queue_agent/queue_controller.cpp (TQueueTrimSession). Differences: a queue whose
- * own trimming is off raises nothing, the result is clamped to the rows that exist, and a vital registration
- * with `partitions` protects only those.
+ * own trimming is off raises nothing, the result is clamped to the rows that exist, a vital registration
+ * with `partitions` protects only those, and replicas are not trimmed.
  */
 import { YtError } from "@qyt/base";
 import type { QueueExportProgress } from "../exports/queue-export-progress.ts";
@@ -97,6 +97,9 @@ function readersOf(view: TrimView): readonly VitalReader[] {
   if (queue.error !== null) {
     throw queue.error.wrap("Trimming iteration skipped due to queue error");
   }
+  if (queue.isReplica) {
+    throw replicaIsNotTrimmed(referenceToString(queue.reference));
+  }
   if (exports.kind === "error") {
     throw exports.error.wrap("Failed to get aggregate queue exports progress");
   }
@@ -110,6 +113,15 @@ function readersOf(view: TrimView): readonly VitalReader[] {
     );
   }
   return vital.map((registration) => vitalReader(registration, view.consumer, view.consumersSinceMs));
+}
+
+/** Its vital consumers are registered with the replicated table, which nobody follows here. */
+function replicaIsNotTrimmed(queue: string): YtError {
+  return new YtError(
+    `Queue "${queue}" is a replica, and replicas are not trimmed automatically: vital consumers are registered with the replicated table, which this queue agent does not follow. ` +
+      "Trim it by hand (trim_rows) once all readers have the rows, and remove @auto_trim_config; " +
+      'or, if the replicated table is gone, make it a table of its own (alter_table with upstream_replica_id="0-0-0-0")',
+  );
 }
 
 /** Up to where everybody who needs the partition's rows has them; `null`: nobody does. */
