@@ -133,18 +133,23 @@ export const dataErrorDescriptions: DescriptionTable = {
   },
   TableReplicaAlreadyExists: {
     meaning: "The replicated table has a replica at this path already.",
-    cause: "`create` of a `table_replica` with a `replica_path` that another one has; its id is in `replica_id`.",
+    cause:
+      "`create` of a `table_replica` with a `replica_path` that another one has; its id is in `replica_id`.",
     remedy: "Use that replica, or remove it first (`remove #<id>`).",
   },
   NoSyncReplicas: {
     meaning: "The replicated table has replicas, but no enabled synchronous one; nothing was written.",
     cause: "A write with `require_sync_replica`, which is the default.",
-    remedy: "Make a replica synchronous and enable it (`alter_table_replica`), or write with `require_sync_replica=%false`.",
+    remedy:
+      "Make a replica synchronous and enable it (`alter_table_replica`), or write with `require_sync_replica=%false`.",
   },
   UpstreamReplicaMismatch: {
-    meaning: "The table is bound to another replica than the one that writes, or to one at all; nothing was written.",
-    cause: "A direct write to the table of a replica, or an `upstream_replica_id` that is not that of the replica.",
-    remedy: "Write to the replicated table; set `upstream_replica_id` with `alter_table` while the table is unmounted.",
+    meaning:
+      "The table is bound to another replica than the one that writes, or to one at all; nothing was written.",
+    cause:
+      "A direct write to the table of a replica, or an `upstream_replica_id` that is not that of the replica.",
+    remedy:
+      "Write to the replicated table; set `upstream_replica_id` with `alter_table` while the table is unmounted.",
   },
   SyncReplicaNotInSync: {
     meaning: "A synchronous replica lacks earlier rows, which are being brought to it; nothing was written.",
