@@ -114,6 +114,24 @@ describe("tokens", () => {
     expect((await cluster.call("list_user_tokens", { user: "missing" }, { headers })).code).toBe(910);
   });
 
+  it("are not for the pseudo-user that stands for owners, however they are made", async () => {
+    const headers = [bearer(cluster.rootToken)];
+    for (const [command, more] of [
+      ["issue_token", {}],
+      ["set_user_password", { new_password_sha256: sha256("x") }],
+    ] as const) {
+      const reply = await cluster.call(command, { user: "owner", ...more }, { headers });
+      expect(reply).toMatchObject({ status: 400, code: 1 });
+      expect(reply.message).toContain('User "owner" stands for whoever owns an object');
+    }
+    await cluster.root.execute("create", {
+      type: "document",
+      path: `//sys/cypress_tokens/${sha256("OWNER")}`,
+      attributes: mapOf({ user: "owner" }),
+    });
+    expect((await cluster.send(anything, { headers: [bearer("OWNER")] })).code).toBe(900);
+  });
+
   it("of another user are not one's business", async () => {
     const other = await cluster.user("other");
     const headers = [bearer(token)];
@@ -335,5 +353,23 @@ describe("the limits of a user", () => {
     expect(
       (await cluster.call("get", { path: "//tmp/@id" }, { headers: [bearer(cluster.rootToken)] })).status,
     ).toBe(200);
+  });
+});
+
+describe("names of users, groups and other objects", () => {
+  it("are refused when they are empty, too long or have control characters, aliases too", async () => {
+    const names = ["", "a\0b", "tab\t", "line\n", "\x7f", "x".repeat(5_000)];
+    for (const type of ["user", "group", "account"]) {
+      for (const name of names) {
+        const created = cluster.root.execute("create", { type, attributes: mapOf({ name }) });
+        await expect(created, `${type} ${name.slice(0, 10)}`).rejects.toThrow(/empty|control|too long/);
+      }
+    }
+    for (const alias of names) {
+      const named = mapOf({ name: "aliased", aliases: [alias] });
+      const created = cluster.root.execute("create", { type: "user", attributes: named });
+      await expect(created).rejects.toThrow(/^Alias .*(empty|control|too long)|Alias cannot be empty/s);
+    }
+    expect(await cluster.root.exists("//sys/users/aliased")).toBe(false);
   });
 });

@@ -16,7 +16,7 @@ import {
   sha256Hex,
   tokenPrefix,
 } from "../access/authentication/index.ts";
-import { builtinUsers, guestUser, rootUser, superusersGroup } from "../access/index.ts";
+import { builtinUsers, guestUser, ownerSubject, rootUser, superusersGroup } from "../access/index.ts";
 import { formatTimeUs } from "./attributes/values.ts";
 import type { Cypress } from "./cypress.ts";
 import type { Node } from "./node.ts";
@@ -84,7 +84,7 @@ export class Credentials {
   /** Whether the user may do everything, for others too. @throws YtError 910 */
   isSuperuser(user: string): boolean {
     const { subjects } = this.#cypress.view();
-    const { name } = subjects.user(user);
+    const name = this.#canonical(user);
     return name === rootUser || subjects.closureOf(name).has(superusersGroup);
   }
 
@@ -279,8 +279,16 @@ export class Credentials {
   }
 
   /** @throws YtError 910 */
+  /** @throws YtError 910; 1 for the pseudo-user, with whose secrets one would be the owner of everything */
   #canonical(user: string): string {
-    return this.#cypress.view().subjects.user(user).name;
+    const { name } = this.#cypress.view().subjects.user(user);
+    if (name === ownerSubject) {
+      throw new YtError(
+        `User "${name}" stands for whoever owns an object; it has no tokens and no password, name another user`,
+        { attributes: { user: name } },
+      );
+    }
+    return name;
   }
 }
 
@@ -300,17 +308,20 @@ function tokenNode(view: View, digest: string): Node | undefined {
   return map === undefined ? undefined : view.child(map.id, digest);
 }
 
-/** Tokens made by hand name the user by `user`, as the older ones of the real system do. */
+/** Tokens made by hand name the user by `user`, as the older ones of the real system do. None is the owner's. */
 function userOfTokenNode(view: View, digest: string): string | undefined {
   const attributes = tokenNode(view, digest)?.attributes;
   const id = text(attributes?.get("user_id"));
+  let user: string | undefined;
   if (id !== undefined) {
     const node = view.node(id);
-    return node?.type === "user" ? userState(node).name : undefined;
+    user = node?.type === "user" ? userState(node).name : undefined;
+  } else {
+    const name = text(attributes?.get("user"));
+    const subject = name === undefined ? undefined : view.subjects.find(name);
+    user = subject?.kind === "user" ? subject.name : undefined;
   }
-  const name = text(attributes?.get("user"));
-  const subject = name === undefined ? undefined : view.subjects.find(name);
-  return subject?.kind === "user" ? subject.name : undefined;
+  return user === ownerSubject ? undefined : user;
 }
 
 function passwordRevisionOf(view: View, user: string): bigint | undefined {

@@ -13,7 +13,7 @@ import {
 import { parseBoolean, parseInteger, parseString } from "../attributes/values.ts";
 import type { Node } from "../node.ts";
 import type { BuiltinAttribute, Draft, NodeType, View } from "../node-type.ts";
-import { createNamedObject } from "./objects.ts";
+import { checkObjectName, createNamedObject } from "./objects.ts";
 
 export interface GroupState {
   readonly name: string;
@@ -73,8 +73,9 @@ function checkNameIsFree(subjects: SubjectDirectory, name: string, except?: stri
 function checkAliases(draft: Draft, aliases: readonly string[], except?: string): void {
   for (const alias of aliases) {
     const taken = draft.subjects.find(alias);
-    if (alias === "" || new Set(aliases).size !== aliases.length) {
-      throw new YtError("Aliases must be distinct and not empty");
+    checkObjectName(draft, "Alias", alias);
+    if (new Set(aliases).size !== aliases.length) {
+      throw new YtError(`Aliases must be distinct; "${alias}" may be one of those that are there twice`);
     }
     if (taken !== undefined && taken.id !== except) {
       throw new YtError(`Alias "${alias}" already exists`, { code: "AlreadyExists" });
@@ -168,21 +169,19 @@ const userAttributes = new Map<string, BuiltinAttribute<UserState>>([
   ["usable_tablet_cell_bundles", usable("//sys/tablet_cell_bundles")],
 ]);
 
-function subjectName(attributes: Map<string, YsonValue>): string {
+function subjectName(draft: Draft, attributes: Map<string, YsonValue>): string {
   const name = attributes.get("name");
   if (name === undefined) {
     throw new YtError('Attribute "name" is not found', { code: "ResolveError" });
   }
   attributes.delete("name");
   const text = parseString(name);
-  if (text === "") {
-    throw new YtError("Subject name cannot be empty");
-  }
+  checkObjectName(draft, "Subject name", text);
   return text;
 }
 
 function newSubject(draft: Draft, attributes: Map<string, YsonValue>): GroupState {
-  const name = subjectName(attributes);
+  const name = subjectName(draft, attributes);
   checkNameIsFree(draft.subjects, name);
   const aliases = strings(attributes.get("aliases"));
   attributes.delete("aliases");
