@@ -105,12 +105,20 @@ it("[queue-agent 126] a cluster that gets another address leaves no error of the
   const noise: unknown[] = [];
   /** Looks at the alerts with each try, so that those of a moment are seen too. */
   const watchUntil = (what: string, isDone: () => boolean | Promise<boolean>): Promise<void> =>
-    world.waitUntil(async () => {
-      const seen = await status();
-      const [ofQueue, ofAgent] = [asMap(seen.get("alerts")), asMap(await world.orchid(agent, "/alerts"))];
-      noise.push(...ofQueue.values(), ...ofAgent.values(), ...(seen.has("error") ? [seen.get("error")] : []));
-      return isDone();
-    }, what);
+    world.waitUntil(
+      async () => {
+        const seen = await status();
+        const [ofQueue, ofAgent] = [asMap(seen.get("alerts")), asMap(await world.orchid(agent, "/alerts"))];
+        noise.push(
+          ...ofQueue.values(),
+          ...ofAgent.values(),
+          ...(seen.has("error") ? [seen.get("error")] : []),
+        );
+        return isDone();
+      },
+      what,
+      30_000,
+    );
   await eventually(async () => {
     await world.advance(consumer, queue, 0, 1n);
     expect([(await status()).get("error"), await trimmed()]).toEqual([undefined, 1n]);
@@ -128,4 +136,4 @@ it("[queue-agent 126] a cluster that gets another address leaves no error of the
   await world.advance(consumer, queue, 0, 3n);
   await watchUntil("trimming through the old address", async () => (await trimmed()) === 3n);
   expect(noise).toEqual([]);
-}, 60_000);
+}, 120_000);
