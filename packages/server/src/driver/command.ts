@@ -27,6 +27,11 @@ export interface CommandRequest {
   readonly peer?: string | undefined;
   readonly requestId: string;
   readonly signal: AbortSignal;
+  /**
+   * Looks again whether the request may be made in the name of its user: for commands that have waited.
+   * Absent: nobody had to prove anything. @throws what a new request would be refused with
+   */
+  readonly authenticateAgain?: (() => Promise<void>) | undefined;
   /** The body as it arrives, content encoding removed. */
   body(): AsyncIterable<Buffer>;
   /** The whole body. @throws YtError when it is longer than `limitBytes` */

@@ -76,7 +76,14 @@ export async function handleCommand(
     if (descriptor.inputType === "null" && message.method === "POST" && hasBody(message)) {
       plan = await readBodyParameters(exchange, plan, descriptor, { body, encoding: inputEncoding });
     }
-    const request = new DriverRequest(exchange, address, plan, identity, body);
+    const authenticateAgain = async (): Promise<void> => {
+      const now = await authenticateRequest(context, exchange, address.command, descriptor);
+      if (now.user !== identity.user || now.peer !== identity.peer) {
+        const text = "The credentials of the request have become those of another user while it waited";
+        throw new HttpError(401, new YtError(text, { code: "InvalidCredentials" }));
+      }
+    };
+    const request = new DriverRequest(exchange, address, plan, identity, body, authenticateAgain);
     const response = await context.driver.execute(request);
     const userAgent = headerOf(message, "user-agent");
     const options = {
@@ -151,6 +158,7 @@ class DriverRequest implements CommandRequest {
   readonly user: string;
   readonly peer: string | undefined;
   readonly requestId: string;
+  readonly authenticateAgain: () => Promise<void>;
   readonly #exchange: Exchange;
   readonly #body: RequestBody;
 
@@ -160,7 +168,9 @@ class DriverRequest implements CommandRequest {
     plan: RequestPlan,
     identity: Identity,
     body: RequestBody,
+    authenticateAgain: () => Promise<void>,
   ) {
+    this.authenticateAgain = authenticateAgain;
     this.apiVersion = address.apiVersion;
     this.command = address.command;
     this.parameters = plan.parameters;

@@ -6,12 +6,12 @@
  * Specified in: yt/yt/server/http_proxy/context.cpp; http-api §7.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { emptyMap, inSlices, toYtError, type YsonMap, type YsonValue, type YtError } from "@qyt/base";
+import { emptyMap, inSlices, type YsonMap, type YsonValue, type YtError } from "@qyt/base";
 import { writeDsvDocument } from "@qyt/schema";
 import { type DataFormat, isLargeValue, writeStructured, writeStructuredInSlices } from "@qyt/yson";
 import type { CommandResponse, StreamResponse } from "../driver/command.ts";
 import { type ContentEncoding, identityEncoding } from "./content-encoding.ts";
-import { enrichError, errorForBody, errorHeaders } from "./error-reply.ts";
+import { enrichError, errorForBody, errorHeaders, toHttpError } from "./error-reply.ts";
 import type { Exchange } from "./exchange.ts";
 import { writeForHeader } from "./formats.ts";
 import { dataFrameHeader, keepAliveFrame } from "./framing.ts";
@@ -142,7 +142,7 @@ class StreamReply {
       if (this.#writer === undefined) {
         throw error;
       }
-      await this.#failLate(toYtError(error));
+      await this.#failLate(toHttpError(error).error);
     }
   }
 

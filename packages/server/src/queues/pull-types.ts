@@ -42,3 +42,9 @@ export type PullQueueConsumerParameters = PullLimits & {
   readonly offset: bigint | undefined;
   readonly format: DataFormat;
 };
+
+export interface PullStart {
+  readonly offset: bigint;
+  /** Asked again after a wait, which may last an hour. @throws YtError 901 */
+  readonly mayRead: () => void | Promise<void>;
+}

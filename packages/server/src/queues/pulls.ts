@@ -16,6 +16,7 @@ import type {
   PullQueueConsumerParameters,
   PullQueueParameters,
   PullResult,
+  PullStart,
 } from "./pull-types.ts";
 import { type ConsumerReference, clusterOf, consumerNameOf, formatReference } from "./reference.ts";
 import { requireKnownCluster, requireLocalCluster, resolveConsumer } from "./references.ts";
@@ -70,7 +71,8 @@ export async function pullQueueConsumer(
   checkLimits(parameters, offset, queuePath.path);
   if (!services.clusters.isLocal(queue.cluster)) {
     const consumer = await resolveConsumer(services, context, consumerPath, "strict");
-    return pullRemote(services, context, consumer, queue, parameters, offset);
+    const mayReadHere = (): void => checkPermission(table, context, "read");
+    return pullRemote(services, context, consumer, queue, parameters, { offset, mayRead: mayReadHere });
   }
   const queueTable = localQueue(services, context, queue.path, queuePath);
   requireOrdered(queueTable);
@@ -90,12 +92,6 @@ function localQueue(
 ): DynamicTable {
   const named = tables.dynamicTable(context, given);
   return named.upstreamReplicaId === undefined ? tables.dynamicTable(context, registered) : named;
-}
-
-interface PullStart {
-  readonly offset: bigint;
-  /** Asked again after a wait, which may last an hour. @throws YtError 901 */
-  readonly mayRead: () => void | Promise<void>;
 }
 
 type Vouched = PullQueueParameters & { readonly consumerPath: RichPath };
@@ -149,6 +145,7 @@ async function pullLocal(
   if (parameters.waitTimeoutMs > 0) {
     const hasWaited = await waitForRow(services, context, table, parameters, offset);
     if (hasWaited) {
+      await context.checkUserAgain?.();
       await mayRead();
       table = readTarget(services, queue, parameters);
     }

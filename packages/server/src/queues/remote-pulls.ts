@@ -17,7 +17,7 @@ import { readChunks, type TransportResponse } from "@qyt/client";
 import { parseYson } from "@qyt/yson";
 import type { RemoteCall } from "../clusters/index.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
-import type { PullQueueConsumerParameters, PullResult, PullSummary } from "./pull-types.ts";
+import type { PullQueueConsumerParameters, PullResult, PullStart, PullSummary } from "./pull-types.ts";
 import type { Wait } from "./pull-waits.ts";
 import type { ConsumerReference, Reference } from "./reference.ts";
 
@@ -38,7 +38,7 @@ export async function pullRemote(
   consumer: ConsumerReference,
   queue: Reference,
   parameters: PullQueueConsumerParameters,
-  offset: bigint,
+  { offset, mayRead }: PullStart,
 ): Promise<PullResult> {
   const client = services.clusters.client(queue.cluster, services.clusters.actingFor(context.user));
   if (client === undefined) {
@@ -80,7 +80,13 @@ export async function pullRemote(
     throw services.waits.isClosed ? stopping(thrown) : thrown;
   }
   const summary = summaryOf(response, offset);
-  return { chunks: passOn(call, response, wait), summary: () => summary };
+  const checkAgain = async (): Promise<void> => {
+    if (waitTimeoutMs > 0) {
+      await context.checkUserAgain?.();
+      await mayRead();
+    }
+  };
+  return { chunks: passOn(call, response, wait, checkAgain), summary: () => summary };
 }
 
 function pathOf({ cluster, path, name }: ConsumerReference): YsonValue {
@@ -106,12 +112,23 @@ function summaryOf(response: TransportResponse, offset: bigint): PullSummary {
   };
 }
 
-/** Errors of the stream say which cluster they come from. */
-async function* passOn(call: RemoteCall, response: TransportResponse, wait: Wait): AsyncIterable<Buffer> {
+/**
+ * Errors of the stream say which cluster they come from.
+ * @param checkAgain called before anything is passed on; throws when it must not be
+ */
+async function* passOn(
+  call: RemoteCall,
+  response: TransportResponse,
+  wait: Wait,
+  checkAgain: () => Promise<void>,
+): AsyncIterable<Buffer> {
   const iterator = readChunks(response, "pull_queue")[Symbol.asyncIterator]();
   try {
-    for (;;) {
+    for (let isFirst = true; ; isFirst = false) {
       const next = await call.step(pieceTimeoutMs, () => iterator.next());
+      if (isFirst) {
+        await checkAgain();
+      }
       if (next.done === true) {
         return;
       }

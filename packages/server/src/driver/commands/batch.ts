@@ -149,6 +149,7 @@ async function toRequest(context: CommandContext, item: YsonMap, index: number):
     peer: context.request.peer,
     requestId: context.request.requestId,
     signal: context.request.signal,
+    authenticateAgain: context.request.authenticateAgain,
     async *body() {
       yield body;
     },

@@ -14,6 +14,10 @@ function queueContext(context: CommandContext): queues.QueueContext {
     user: context.user,
     peer: context.request.peer,
     signal: context.request.signal,
+    checkUserAgain: async () => {
+      await context.request.authenticateAgain?.();
+      context.services.access.checkUser(context.user);
+    },
     ...(timeout === undefined ? {} : { deadline: new Deadline(context.services.cell.clock, timeout) }),
   };
 }
