@@ -2,6 +2,7 @@
  * The access column of the command table, proved right by right: a user with all rights that a command needs
  * but one is refused with 901 and nothing has changed; with exactly those rights the command works.
  */
+import type { YsonValue } from "@qyt/base";
 import { allCommands, type RegisteredCommand } from "@qyt/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startOne, type TestCluster } from "../queue-api/fixture.ts";
@@ -42,7 +43,8 @@ interface Call {
 /** Parameters and body with the area's names, and transactions that root has started. */
 async function prepared(area: Area, scenario: Scenario): Promise<Call> {
   await scenario.prepare?.(area);
-  const { text, ...parameters } = scenario.parameters(area);
+  const { text, ...rest } = scenario.parameters(area);
+  const parameters: Record<string, YsonValue | undefined> = rest;
   const id = parameters["transaction_id"];
   if (typeof id === "string") {
     const type = id === "#tablet" ? "tablet" : "master";
