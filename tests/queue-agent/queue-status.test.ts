@@ -2,7 +2,7 @@
 import { mapOf, Uint64, type YsonMap, type YsonValue } from "@qyt/base";
 import { parseYson } from "@qyt/yson";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { AgentWorld, queueSchema, reference } from "./agent-fixture.ts";
+import { AgentWorld, failureOf, queueSchema, reference } from "./agent-fixture.ts";
 import {
   asMap,
   codesOf,
@@ -80,6 +80,19 @@ describe("a row that no controller can follow", () => {
     const status = await agent.queueStatus(queue);
     expect(status.has("family")).toBe(false);
     expect(messagesOf(status.get("error"))).toMatch(/^Only ordered dynamic tables/);
+  });
+
+  test("a replicated one is not looked at, whether it has a status or is to have none", async () => {
+    const row = { ...plainQueue, object_type: "replicated_table" };
+    expect(await errorOf(row)).toMatch(/: this queue agent does not follow replicated queues; /);
+    const config = agent.config;
+    agent.config = { ...config, agent: { ...config.agent, handleReplicatedObjects: false } };
+    await agent.passes();
+    const failure = await failureOf(agent.queueStatus(reference("primary://tmp/row-only")));
+    agent.config = config;
+    expect(failure.message).toMatch(/is a replicated table, .*"handle_replicated_objects" is off/);
+    // What is missing for a moment has this code, and is asked for again.
+    expect(failure.has("QueueAgentRetriableError")).toBe(false);
   });
 
   test("an error of the synchronizer is shown inside", async () => {

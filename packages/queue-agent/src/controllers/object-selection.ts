@@ -4,7 +4,12 @@
  * Specified in: yt/yt/server/queue_agent/queue_agent.cpp (TQueueAgent::Pass).
  */
 import { referenceToString } from "../objects/reference.ts";
-import type { DynamicState, RegistrationRow, StateRow } from "../objects/state-rows.ts";
+import {
+  type DynamicState,
+  isReplicated,
+  type RegistrationRow,
+  type StateRow,
+} from "../objects/state-rows.ts";
 
 /** Reference → whether it is led; what is not in it is none of this agent's. */
 export type SelectedObjects = ReadonlyMap<string, boolean>;
@@ -56,8 +61,7 @@ function led(
 ): Map<string, boolean> {
   const result = new Map<string, boolean>();
   for (const [reference, row] of rows) {
-    const isReplicated = row.objectType === "replicated_table" || row.objectType === "chaos_replicated_table";
-    if (mapping.get(reference) === agentId && (handleReplicatedObjects || !isReplicated)) {
+    if (mapping.get(reference) === agentId && (handleReplicatedObjects || !isReplicated(row))) {
       result.set(reference, true);
     }
   }

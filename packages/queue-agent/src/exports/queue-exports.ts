@@ -10,7 +10,7 @@ import type { AlertManager, ManagedAlertCollector } from "../alerts/alert-manage
 import type { AgentContext } from "../context.ts";
 import type { StaticExportConfig, StaticExportConfigs } from "../objects/object-configs.ts";
 import type { ObjectReference } from "../objects/reference.ts";
-import type { QueueRow } from "../objects/state-rows.ts";
+import { isReplicated, type QueueRow } from "../objects/state-rows.ts";
 import type { QueueSnapshot } from "../snapshots/queue-snapshot.ts";
 import type { ExportManager } from "./export-manager.ts";
 import { exportedRowCounts } from "./export-progress.ts";
@@ -165,9 +165,10 @@ function onlyOnReplicas(objectType: string): YtError {
 }
 
 /** `exports` of the status of a queue that is not followed: nothing runs, and a replicated queue can have none. */
-export function unfollowedExportsStatus({ objectType, staticExportConfig }: QueueRow): YsonValue {
-  const isReplicated = objectType === "replicated_table" || objectType === "chaos_replicated_table";
-  return isReplicated && staticExportConfig !== null && staticExportConfig.size > 0
+export function unfollowedExportsStatus(row: QueueRow): YsonValue {
+  const { objectType, staticExportConfig } = row;
+  const hasExports = staticExportConfig !== null && staticExportConfig.size > 0;
+  return objectType !== null && isReplicated(row) && hasExports
     ? mapOf({ error: errorToYson(incorrectExports(onlyOnReplicas(objectType))) })
     : mapOf({ progress: new Map() });
 }

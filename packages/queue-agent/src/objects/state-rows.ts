@@ -45,6 +45,11 @@ export interface ConsumerRow extends ObjectRow {
 
 export type StateRow = QueueRow | ConsumerRow;
 
+/** Replicated tables have no rows of their own that the agent could look at. */
+export function isReplicated(row: StateRow | undefined): boolean {
+  return row?.objectType === "replicated_table" || row?.objectType === "chaos_replicated_table";
+}
+
 /** `consumerName` is that of a multi-consumer; the reference names its table. */
 export interface RegistrationRow {
   readonly queue: ObjectReference;

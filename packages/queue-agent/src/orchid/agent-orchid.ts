@@ -33,6 +33,8 @@ export function agentOrchid(context: AgentContext, parts: AgentOrchidParts): Orc
     timeoutMs: () => context.config().agent.queueAgentChannelRequestTimeoutMs,
   };
   const { agentId } = context;
+  const handlesReplicated = (): boolean => context.config().agent.handleReplicatedObjects;
+  const common = { pass, agentId, handlesReplicated };
   const status = (field: string): OrchidNode => valueNode(() => pass.status().get(field) ?? null);
   return mapNode({
     config: parts.config === undefined ? undefined : valueNode(parts.config),
@@ -49,12 +51,12 @@ export function agentOrchid(context: AgentContext, parts: AgentOrchidParts): Orc
         const durationMs = pass.controllerPassDurationMs;
         return durationMs === null ? null : BigInt(Math.round(durationMs));
       }),
-      queues: objectMapNode({ pass, agentId, kind: "queues", others: proxying }),
-      consumers: objectMapNode({ pass, agentId, kind: "consumers", others: proxying }),
-      multi_consumers: objectMapNode({ pass, agentId, kind: "multi_consumers", others: proxying }),
-      owned_queues: objectMapNode({ pass, agentId, kind: "queues", others: undefined }),
-      owned_consumers: objectMapNode({ pass, agentId, kind: "consumers", others: undefined }),
-      owned_multi_consumers: objectMapNode({ pass, agentId, kind: "multi_consumers", others: undefined }),
+      queues: objectMapNode({ ...common, kind: "queues", others: proxying }),
+      consumers: objectMapNode({ ...common, kind: "consumers", others: proxying }),
+      multi_consumers: objectMapNode({ ...common, kind: "multi_consumers", others: proxying }),
+      owned_queues: objectMapNode({ ...common, kind: "queues", others: undefined }),
+      owned_consumers: objectMapNode({ ...common, kind: "consumers", others: undefined }),
+      owned_multi_consumers: objectMapNode({ ...common, kind: "multi_consumers", others: undefined }),
       controller_info: valueNode(() =>
         controllerInfo(pass.registry, context.config().agent.inactiveObjectDisplayLimit),
       ),

@@ -9,6 +9,7 @@ import { type YsonValue, YtError } from "@qyt/base";
 import { escapeYPathLiteral, type YPathStep } from "@qyt/yson";
 import type { AgentPass } from "../controllers/agent-pass.ts";
 import { referenceToString } from "../objects/reference.ts";
+import { isReplicated } from "../objects/state-rows.ts";
 import type { OrchidAsker } from "./orchid-client.ts";
 import { askOrchid, noChild, type OrchidMethod, type OrchidNode, stepsToText } from "./orchid-node.ts";
 
@@ -16,12 +17,14 @@ export interface ObjectMapOptions {
   readonly pass: AgentPass;
   readonly agentId: string;
   readonly kind: "queues" | "consumers" | "multi_consumers";
+  /** Whether replicated tables are led at all. */
+  readonly handlesReplicated: () => boolean;
   /** `undefined`: only what is led here. */
   readonly others: { readonly client: OrchidAsker; readonly timeoutMs: () => number } | undefined;
 }
 
 export function objectMapNode(options: ObjectMapOptions): OrchidNode {
-  const { pass, agentId, kind, others } = options;
+  const { pass, agentId, kind, others, handlesReplicated } = options;
   const objects = () => (kind === "queues" ? pass.registry.queues : pass.registry.consumers);
   const rows = () => (kind === "queues" ? pass.state.queues : pass.state.consumers);
   const isShown = (key: string): boolean =>
@@ -55,6 +58,11 @@ export function objectMapNode(options: ObjectMapOptions): OrchidNode {
       const host = pass.state.mapping.get(first.name);
       if (host === undefined) {
         throw notMapped(first.name, noChild(path, first.name));
+      }
+      if (host === agentId && isReplicated(rows().get(first.name)) && !handlesReplicated()) {
+        throw new YtError(
+          `Object ${first.name} is a replicated table, which the queue agents do not look at: "handle_replicated_objects" is off in //sys/queue_agents/config; see the statuses of the tables that are its replicas (@replicas)`,
+        );
       }
       if (others === undefined || host === agentId) {
         throw missing(first.name, noChild(path, first.name));

@@ -6,7 +6,7 @@
  */
 import { toYtError, YtError } from "@qyt/base";
 import { type ObjectReference, referenceToString } from "../objects/reference.ts";
-import type { ConsumerRow, RegistrationRow } from "../objects/state-rows.ts";
+import { type ConsumerRow, isReplicated, type RegistrationRow } from "../objects/state-rows.ts";
 import type { AgentReads } from "../reads/agent-reads.ts";
 import { areSettled, consumerPartitions } from "./consumer-partitions.ts";
 import { type ConsumerTableKind, consumerTableKind } from "./consumer-schema.ts";
@@ -95,8 +95,10 @@ export class ConsumerCollector {
         `Consumer is banned by "queue_agent_banned" attribute (BannedSince: ${instantFromMs(bannedSinceMs)})`,
       );
     }
-    if (row.objectType === "replicated_table" || row.objectType === "chaos_replicated_table") {
-      throw new YtError("No replicated table mapping row is known for replicated consumer");
+    if (isReplicated(row)) {
+      throw new YtError(
+        "No replicated table mapping row is known for replicated consumer: this queue agent does not follow replicated consumers, and does not trim queues where one is vital",
+      );
     }
     if (row.schema === null) {
       throw new YtError("Consumer schema is not known yet");
