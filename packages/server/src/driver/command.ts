@@ -27,6 +27,8 @@ export interface CommandRequest {
   readonly peer?: string | undefined;
   readonly requestId: string;
   readonly signal: AbortSignal;
+  /** Aborts when the client sends no more: it may be gone, so what waits for something to happen answers now. */
+  readonly halfCloseSignal?: AbortSignal | undefined;
   /**
    * Looks again whether the request may be made in the name of its user: for commands that have waited.
    * Absent: nobody had to prove anything. @throws what a new request would be refused with

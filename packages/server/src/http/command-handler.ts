@@ -185,6 +185,10 @@ class DriverRequest implements CommandRequest {
     return this.#exchange.signal;
   }
 
+  get halfCloseSignal(): AbortSignal {
+    return this.#exchange.halfCloseSignal;
+  }
+
   body(): AsyncIterable<Buffer> {
     return this.#body.chunks();
   }

@@ -4,6 +4,7 @@
  */
 import diagnosticsChannel from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Clock, YtError } from "@qyt/base";
 import type { Logger } from "pino";
 import { declaredLength, hasBody } from "./request-headers.ts";
@@ -39,6 +40,12 @@ export interface ExchangeContext {
 const maxDrainBytes = 64 * 1024 * 1024;
 const maxDrainMs = 10_000;
 
+/**
+ * How long a client that sends no more is waited for until its reply begins, in milliseconds. One that is gone
+ * looks the same until something is sent to it.
+ */
+const halfClosedMs = 10_000;
+
 export class Exchange {
   readonly message: IncomingMessage;
   readonly response: ServerResponse;
@@ -56,6 +63,7 @@ export class Exchange {
   responseBytes = 0;
   readonly #startedAt: number;
   #abort: AbortController | undefined;
+  readonly #halfClose = new AbortController();
   #isClosed = false;
   #onClosed: (() => void)[] | undefined;
 
@@ -81,6 +89,7 @@ export class Exchange {
     };
     this.#startedAt = context.clock.monotonic();
     response.once("close", () => this.#close());
+    this.#watchHalfClose();
   }
 
   /** Aborts when the client goes away before it has the whole reply. */
@@ -92,6 +101,29 @@ export class Exchange {
       }
     }
     return this.#abort.signal;
+  }
+
+  /** Aborts when the client will send no more: it may be gone, or wait for its reply, which should come soon then. */
+  get halfCloseSignal(): AbortSignal {
+    return this.#halfClose.signal;
+  }
+
+  #watchHalfClose(): void {
+    const { socket } = this.message;
+    const onEnd = (): void => {
+      this.#halfClose.abort();
+      const timer = this.context.clock.after(halfClosedMs, () => {
+        if (!this.response.headersSent) {
+          socket.destroy();
+        }
+      });
+      this.onClosed(() => timer.cancel());
+    };
+    if (socket.readableEnded) {
+      onEnd();
+      return;
+    }
+    this.onClosed(whenHalfClosed(socket, onEnd));
   }
 
   /** Whether the client is gone. */
@@ -180,6 +212,7 @@ export class Exchange {
     this.#isClosed = true;
     const isAborted = !this.response.writableFinished;
     if (isAborted) {
+      this.#halfClose.abort();
       this.#abort?.abort();
     }
     if (!this.message.complete) {
@@ -222,6 +255,25 @@ export class Exchange {
       logger.debug(record, "request done");
     }
   }
+}
+
+const halfCloseCallbacks = new WeakMap<Socket, Set<() => void>>();
+
+/** Calls back when the other side ends its own. One listener a connection, however many requests are on it. */
+function whenHalfClosed(socket: Socket, callback: () => void): () => void {
+  let callbacks = halfCloseCallbacks.get(socket);
+  if (callbacks === undefined) {
+    const all = new Set<() => void>();
+    callbacks = all;
+    halfCloseCallbacks.set(socket, all);
+    socket.once("end", () => {
+      for (const each of all) {
+        each();
+      }
+    });
+  }
+  callbacks.add(callback);
+  return () => callbacks.delete(callback);
 }
 
 /** The part after the authority: a client of a forward proxy sends whole addresses. */

@@ -80,6 +80,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   let isClosing = false;
   const { server, tlsServer } = createServers(options.tls);
   server.maxHeadersCount = 2 * limits.maxHeaderParts;
+  // A client that has sent all it has to send may say so and still read; exchange.ts tells it from one that is gone.
+  Object.assign(server, { httpAllowHalfOpen: true });
   await listen(server, options.host, options.port);
   const port = portOf(server);
   const address = formatAddress(options.host, port);

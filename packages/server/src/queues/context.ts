@@ -24,6 +24,8 @@ export interface QueueContext extends CallBounds {
   readonly user: string;
   /** The trusted cluster that asks in the name of the user; `undefined`: the user asks himself. */
   readonly peer?: string | undefined;
+  /** Aborts when waiting for rows is over, whereas the answer is still wanted. */
+  readonly endOfWait?: AbortSignal | undefined;
   /** For after a wait: whether the user is still there, not banned, and the one who asks. @throws YtError 900, 111, 903, 910 */
   readonly checkUserAgain?: () => Promise<void>;
 }

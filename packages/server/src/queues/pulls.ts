@@ -195,7 +195,10 @@ async function waitForRow(
   offset: number,
 ): Promise<boolean> {
   const longestMs = context.deadline?.remainingMs() ?? limits.waitTimeoutMs;
-  const wait = services.waits.begin(Math.min(limits.waitTimeoutMs, longestMs), context.signal);
+  const wait = services.waits.begin(
+    Math.min(limits.waitTimeoutMs, longestMs),
+    context.endOfWait ?? context.signal,
+  );
   try {
     for (let hasWaited = false; ; hasWaited = true) {
       // Looked up anew: meanwhile it may be unmounted, which is an error, or another one.

@@ -49,7 +49,10 @@ export async function pullRemote(
     parameters.waitTimeoutMs,
     waitShare * (context.deadline?.remainingMs() ?? Number.MAX_SAFE_INTEGER),
   );
-  const wait = services.waits.begin(undefined, context.signal);
+  const wait = services.waits.begin(
+    undefined,
+    parameters.waitTimeoutMs > 0 ? (context.endOfWait ?? context.signal) : context.signal,
+  );
   const call = services.clusters.begin(queue.cluster, { deadline: context.deadline, signal: wait.signal });
   let response: TransportResponse;
   try {

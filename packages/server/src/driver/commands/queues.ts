@@ -14,6 +14,7 @@ function queueContext(context: CommandContext): queues.QueueContext {
     user: context.user,
     peer: context.request.peer,
     signal: context.request.signal,
+    endOfWait: context.request.halfCloseSignal,
     checkUserAgain: async () => {
       await context.request.authenticateAgain?.();
       context.services.access.checkUser(context.user);
