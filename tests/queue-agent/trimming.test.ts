@@ -130,7 +130,7 @@ describe("vital consumers", () => {
     await world.push(queue, texts(4), 1);
     await world.advance(consumer, queue, 0, 3n);
     await expectTrimmed([3n, 0n]);
-    expect(await alerts()).toEqual(new Map());
+    await eventually(async () => expect(await alerts()).toEqual(new Map()));
   });
 });
 

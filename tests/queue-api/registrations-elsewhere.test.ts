@@ -40,16 +40,16 @@ describe("a registration whose other half is on a cluster that is down", () => {
     async (_title, queuePath, consumerPath, local) => {
       const [here, there] = await two(startClusters("here", "there"));
       await here.root.registerQueueConsumer(queuePath, consumerPath, { vital: false });
-      const owner = await here.user("owner");
+      const holder = await here.user("holder");
       await here.set(`${local}/@inherit_acl`, false);
-      await here.allow(local, "owner", ["write"]);
+      await here.allow(local, "holder", ["write"]);
       const stranger = await here.user("stranger");
       await stop(there);
 
       const denied = await failureOf(stranger.unregisterQueueConsumer(queuePath, consumerPath));
       expect(denied.text).toContain('Cluster "there" did not answer');
       expect(await here.listed()).toHaveLength(1);
-      await owner.unregisterQueueConsumer(queuePath, consumerPath);
+      await holder.unregisterQueueConsumer(queuePath, consumerPath);
       expect(await here.listed()).toEqual([]);
     },
   );

@@ -68,7 +68,7 @@ describe("select_rows", () => {
 
   it("keeps the timestamps of values when compaction joins versions, and over a restart", async () => {
     await writeHistory();
-    await clock.advance(120_000);
+    await clock.advance(2_400_000); // older than min_data_ttl, 30 minutes
     await clock.advance(5_000);
     const versions = await cluster.ok("lookup_rows", `{path="//tmp/t";versioned=%true;${text}}`, "{key=1}");
     expect([...versions.matchAll(/"write_timestamps"=\[([^\]]*)\]/g)][0]?.[1]?.split(";").length).toBe(2);
