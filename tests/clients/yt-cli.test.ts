@@ -48,7 +48,7 @@ for (const environment of ["full", "plain"] as const) {
   describe.skipIf(!hasEnvironment(environment))(`the yt command, ${environment} client`, () => {
     let clusters: ClustersForYt;
     beforeAll(async () => {
-      clusters = await ClustersForYt.start(["pythia"], ["--log-level", "debug"]);
+      clusters = await ClustersForYt.start(["pythia"], ["--log-level", "debug", "--no-queue-agent"]);
     });
     afterAll(() => clusters?.stop());
 
