@@ -17,7 +17,8 @@ for (const environment of ["full", "plain"] as const) {
   describe.skipIf(!hasEnvironment(environment))(`Python API, ${environment} client`, () => {
     let clusters: ClustersForYt;
     beforeAll(async () => {
-      clusters = await ClustersForYt.start(["pythia"]);
+      // Without the queue agent, which holds transactions of its own.
+      clusters = await ClustersForYt.start(["pythia"], ["--no-queue-agent"]);
     });
     afterAll(() => clusters?.stop());
 
