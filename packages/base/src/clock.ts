@@ -59,13 +59,32 @@ export const systemClock: Clock = {
 /** A small fast generator (mulberry32) that repeats itself from its seed. Not for secrets. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
-  const uint32 = (): number => {
+  return randomFrom(() => {
     state = (state + 0x6d2b79f5) >>> 0;
     let t = state;
     t = Math.imul(t ^ (t >>> 15), t | 1);
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
     return (t ^ (t >>> 14)) >>> 0;
-  };
+  });
+}
+
+/** Random words are asked of the system so many at a time: a call into it costs microseconds. */
+const systemWords = 1024;
+
+/** Random numbers from the system, for ids that two processes must not share. */
+export function secureRandom(): Random {
+  const words = new Uint32Array(systemWords);
+  let used = systemWords;
+  return randomFrom(() => {
+    if (used === systemWords) {
+      crypto.getRandomValues(words);
+      used = 0;
+    }
+    return words[used++] ?? 0;
+  });
+}
+
+function randomFrom(uint32: () => number): Random {
   return {
     uint32,
     next: () => uint32() / 0x1_0000_0000,

@@ -1,5 +1,13 @@
 export { AssertionError, assert, defined, unreachable } from "./assert.ts";
-export { type Clock, type Random, seededRandom, sleep, systemClock, type Timer } from "./clock.ts";
+export {
+  type Clock,
+  type Random,
+  secureRandom,
+  seededRandom,
+  sleep,
+  systemClock,
+  type Timer,
+} from "./clock.ts";
 export { type ErrorCodeName, errorCodes, retriableCodes } from "./codes.ts";
 export { toYtError, YtError, type YtErrorOptions } from "./error.ts";
 export type { DescriptionTable, ErrorDescription } from "./error-description.ts";

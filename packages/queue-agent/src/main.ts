@@ -9,6 +9,7 @@ import {
   type Clock,
   mapOf,
   type Random,
+  secureRandom,
   sleep,
   systemClock,
   toYtError,
@@ -33,7 +34,6 @@ import { type AgentServer, startAgentServer } from "./orchid/agent-server.ts";
 import { OrchidClient } from "./orchid/orchid-client.ts";
 import { askOrchid, type OrchidNode, valueNode } from "./orchid/orchid-node.ts";
 import { PeriodicExecutor } from "./periodic.ts";
-import { secureRandom } from "./secure-random.ts";
 import { ShardingManager } from "./sharding/sharding-manager.ts";
 import { StateReader } from "./state/state-reader.ts";
 import { ensureStateTables, locateStateTables } from "./state/state-tables.ts";

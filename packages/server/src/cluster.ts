@@ -10,6 +10,7 @@ import {
   isMap,
   mapOf,
   type Random,
+  secureRandom,
   systemClock,
   type YsonMap,
   type YsonValue,
@@ -330,25 +331,4 @@ async function clusterConnection(cypress: Cypress): Promise<YsonValue> {
 /** Clusters tell their ids apart by the tag; never zero. */
 function cellTagOf(name: string): number {
   return (crc32(Buffer.from(name)) & 0x7fff) + 1;
-}
-
-/** Random words are asked of the system so many at a time: a call into it costs microseconds. */
-const randomWords = 1024;
-
-/** Random numbers from the system, for ids that two processes must not share. */
-function secureRandom(): Random {
-  const words = new Uint32Array(randomWords);
-  let used = randomWords;
-  const uint32 = (): number => {
-    if (used === randomWords) {
-      crypto.getRandomValues(words);
-      used = 0;
-    }
-    return words[used++] ?? 0;
-  };
-  return {
-    uint32,
-    next: () => uint32() / 0x1_0000_0000,
-    below: (bound) => Math.floor((uint32() / 0x1_0000_0000) * bound),
-  };
 }
