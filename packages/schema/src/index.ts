@@ -26,6 +26,7 @@ export {
   validateDynamicTableSchema,
   validateStaticTableSchema,
 } from "./schema-validation.ts";
+export { type StrftimeOptions, strftime, type ZonedTime } from "./strftime.ts";
 export { isSystemColumnName, systemColumns } from "./system-columns.ts";
 export {
   type ColumnOptions,
