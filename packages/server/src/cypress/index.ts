@@ -50,3 +50,4 @@ export { type Excess, fullAccounts, limitExceeded } from "./types/account-limits
 export { inheritableSettings } from "./types/map-node.ts";
 export type { RemoteAddress } from "./types/orchid.ts";
 export { clusterConfig } from "./types/sys-node.ts";
+export { objectNode, unstoredType } from "./unstored-objects.ts";

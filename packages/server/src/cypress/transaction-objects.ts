@@ -1,11 +1,8 @@
-/**
- * Transactions and locks dressed as nodes, so that `#<id>/@title` and `//sys/transactions` go the way of
- * everything else.
- */
-import { emptyMap } from "@qyt/base";
+/** Transactions and locks dressed as nodes, for `#<id>/@title` and `//sys/transactions`. */
 import type { Ace } from "../access/index.ts";
 import type { Node } from "./node.ts";
 import type { LockRecord, TransactionRecord, TreeReader } from "./state.ts";
+import { objectNode } from "./unstored-objects.ts";
 
 /** Anybody authenticated may act on a transaction whose id he knows. */
 const transactionAcl: readonly Ace[] = [
@@ -23,39 +20,15 @@ const transactionAcl: readonly Ace[] = [
   },
 ];
 
-function objectNode<State>(
-  id: string,
-  type: string,
-  timeUs: number,
-  owner: string,
-  attributes: Node["attributes"],
-  state: State,
-): Node<State> {
-  return {
-    id,
-    type,
-    creationTimeUs: timeUs,
-    modificationTimeUs: timeUs,
-    accessTimeUs: timeUs,
-    accessCounter: 0,
-    attributeRevision: 0n,
-    contentRevision: 0n,
-    account: "sys",
-    owner,
-    acl: transactionAcl,
-    inheritAcl: false,
-    attributes,
-    state,
-  };
-}
-
 export function transactionNode(record: TransactionRecord): Node<TransactionRecord> {
   const type = record.parentId === undefined ? "transaction" : "nested_transaction";
-  return objectNode(record.id, type, record.startTimeUs, record.owner, record.attributes, record);
+  const { id, startTimeUs: timeUs, owner, attributes } = record;
+  return objectNode({ id, type, timeUs, owner, acl: transactionAcl, attributes, state: record });
 }
 
 export function lockNode(record: LockRecord): Node<LockRecord> {
-  return objectNode(record.id, "lock", record.creationTimeUs, "root", emptyMap, record);
+  const { id, creationTimeUs: timeUs } = record;
+  return objectNode({ id, type: "lock", timeUs, acl: transactionAcl, state: record });
 }
 
 /** The transaction or lock with this id. */

@@ -2,40 +2,18 @@
  * Attributes of transactions and locks, and the computed maps that list them.
  * Specified in: yt/yt/server/master/transaction_server/transaction_proxy.cpp, lock_proxy.cpp.
  */
-import { mapOf, type YsonValue, YtError } from "@qyt/base";
+import { mapOf, type YsonValue } from "@qyt/base";
 import { formatTimeUs } from "../attributes/values.ts";
 import type { Node } from "../node.ts";
 import type { BuiltinAttribute, NodeType, View, VirtualChildren } from "../node-type.ts";
 import type { LockRecord, TransactionRecord } from "../state.ts";
 import { lockNode, transactionNode } from "../transaction-objects.ts";
+import { unstoredType } from "../unstored-objects.ts";
 import { resourceMap } from "./accounts.ts";
 import { emptyMapState, type MapState, mapType } from "./map-node.ts";
 
 /** When a transaction was last pinged, which is kept in memory only. */
 export type LastPing = (transactionId: string) => number | undefined;
-
-function notStored(): never {
-  throw new YtError("Objects of this type are not stored as nodes");
-}
-
-function objectType<State>(
-  name: string,
-  code: number,
-  attributes: ReadonlyMap<string, BuiltinAttribute<State>>,
-  describe: (node: Node<State>) => string,
-): NodeType<State> {
-  return {
-    name,
-    objectType: code,
-    content: "entity",
-    isObject: true,
-    attributes,
-    encodeState: notStored,
-    decodeState: notStored,
-    create: notStored,
-    describe,
-  };
-}
 
 function lockIds(node: Node<TransactionRecord>, view: View): [lockId: string, nodeId: string][] {
   return [...view.tree.transactionLocks.row(node.id)].map(([lockId, nodeId]) => [lockId, nodeId]);
@@ -168,9 +146,14 @@ export function transactionTypes(lastPing: LastPing): NodeType[] {
   const attributes = transactionAttributes(lastPing);
   const describe = (node: Node<TransactionRecord>): string => `transaction ${node.id}`;
   return [
-    objectType<TransactionRecord>("transaction", 1, attributes, describe),
-    objectType<TransactionRecord>("nested_transaction", 4, attributes, describe),
-    objectType<LockRecord>("lock", 200, lockAttributes, (node) => `lock ${node.id}`),
+    unstoredType({ name: "transaction", objectType: 1, attributes, describe }),
+    unstoredType({ name: "nested_transaction", objectType: 4, attributes, describe }),
+    unstoredType({
+      name: "lock",
+      objectType: 200,
+      attributes: lockAttributes,
+      describe: ({ id }) => `lock ${id}`,
+    }),
     virtualMapType("transaction_map", 407, transactions),
     virtualMapType("topmost_transaction_map", 418, topmostTransactions),
     virtualMapType("lock_map", 422, locks),

@@ -4,8 +4,15 @@
  * the tablets hold. Nobody changes them there.
  * Specified in: yt/yt/server/master/chunk_server/chunk_list_proxy.cpp.
  */
-import { emptyMap, mapOf, type YsonMap, type YsonValue, YtError } from "@qyt/base";
-import type { BuiltinAttribute, Node, NodeType, View } from "../../cypress/index.ts";
+import { mapOf, type YsonMap, type YsonValue } from "@qyt/base";
+import {
+  type BuiltinAttribute,
+  type Node,
+  type NodeType,
+  objectNode,
+  unstoredType,
+  type View,
+} from "../../cypress/index.ts";
 import { chunkListObjectType, StaticChunkList } from "../chunks/static-chunk-list.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { isOrderedDynamic, type TableState } from "./table-state.ts";
@@ -41,31 +48,7 @@ export function findChunkListObject(environment: TableEnvironment, view: View, i
   if (state === undefined) {
     return undefined;
   }
-  const node: Node<ChunkListFigures> = {
-    id,
-    type: typeName,
-    creationTimeUs: 0,
-    modificationTimeUs: 0,
-    accessTimeUs: 0,
-    accessCounter: 0,
-    attributeRevision: 0n,
-    contentRevision: 0n,
-    account: "sys",
-    owner: "root",
-    // Figures only: who has the id may see them.
-    acl: [
-      {
-        action: "allow",
-        subjects: ["users"],
-        permissions: ["read"],
-        inheritanceMode: "object_and_descendants",
-      },
-    ],
-    inheritAcl: false,
-    attributes: emptyMap,
-    state,
-  };
-  return node as Node;
+  return objectNode({ id, type: typeName, timeUs: 0, state }) as Node;
 }
 
 function tabletFigures(environment: TableEnvironment, id: string): ChunkListFigures | undefined {
@@ -133,19 +116,11 @@ export function createChunkListType(): NodeType<ChunkListFigures> {
   add("child_ids", ({ childIds }) => [...childIds]);
   add("child_count", ({ childIds }) => BigInt(childIds.length));
   add("statistics", ({ statistics }) => statistics);
-  return {
+  return unstoredType({
     name: typeName,
     objectType: chunkListObjectType,
-    content: "entity",
-    isObject: true,
     attributes,
-    encodeState: notStored,
-    decodeState: notStored,
-    create: notStored,
     describe: ({ id }) => `chunk list ${id}`,
-  };
-}
-
-function notStored(): never {
-  throw new YtError("Chunk lists are not stored as nodes");
+    plural: "Chunk lists",
+  });
 }

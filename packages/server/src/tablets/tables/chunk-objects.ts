@@ -3,9 +3,15 @@
  * nobody changes them there.
  * Specified in: yt/yt/server/master/chunk_server/chunk_proxy.cpp.
  */
-import { emptyMap, Uint64, type YsonValue, YtError } from "@qyt/base";
+import { Uint64, type YsonValue } from "@qyt/base";
 import { timestampSeconds } from "@qyt/schema";
-import type { BuiltinAttribute, Node, NodeType } from "../../cypress/index.ts";
+import {
+  type BuiltinAttribute,
+  type Node,
+  type NodeType,
+  objectNode,
+  unstoredType,
+} from "../../cypress/index.ts";
 import type { Chunk, ChunkManager } from "../chunks/index.ts";
 
 const typeName = "chunk";
@@ -18,31 +24,7 @@ export function findChunkObject(chunks: ChunkManager, id: string): Node | undefi
     return undefined;
   }
   const timeUs = timestampSeconds(chunk.maxTimestamp) * 1_000_000;
-  const node: Node<Chunk> = {
-    id,
-    type: typeName,
-    creationTimeUs: timeUs,
-    modificationTimeUs: timeUs,
-    accessTimeUs: timeUs,
-    accessCounter: 0,
-    attributeRevision: 0n,
-    contentRevision: 0n,
-    account: "sys",
-    owner: "root",
-    // Figures only: who has the id may see them.
-    acl: [
-      {
-        action: "allow",
-        subjects: ["users"],
-        permissions: ["read"],
-        inheritanceMode: "object_and_descendants",
-      },
-    ],
-    inheritAcl: false,
-    attributes: emptyMap,
-    state: chunk,
-  };
-  return node as Node;
+  return objectNode({ id, type: typeName, timeUs, state: chunk }) as Node;
 }
 
 export function createChunkType(): NodeType<Chunk> {
@@ -63,19 +45,11 @@ export function createChunkType(): NodeType<Chunk> {
   add("disk_space", ({ byteSize }) => BigInt(byteSize));
   add("min_timestamp", ({ minTimestamp }) => new Uint64(minTimestamp));
   add("max_timestamp", ({ maxTimestamp }) => new Uint64(maxTimestamp));
-  return {
+  return unstoredType({
     name: typeName,
     objectType: chunkObjectType,
-    content: "entity",
-    isObject: true,
     attributes,
-    encodeState: notStored,
-    decodeState: notStored,
-    create: notStored,
     describe: ({ id }) => `chunk ${id}`,
-  };
-}
-
-function notStored(): never {
-  throw new YtError("Chunks are not stored as nodes");
+    plural: "Chunks",
+  });
 }
