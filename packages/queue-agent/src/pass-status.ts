@@ -1,6 +1,6 @@
 /** What the Orchid says of a periodic pass: whether it is done here, when, how often, and how it ended. */
 import { type Clock, mapOf, type YsonMap, type YtError } from "@qyt/base";
-import { errorToYson } from "@qyt/yson";
+import { errorOrNoneToYson } from "./error-or-none.ts";
 import { instantFromMs } from "./snapshots/instants.ts";
 
 export class PassStatus {
@@ -86,10 +86,7 @@ export class PassStatus {
       active: this.#isActive,
       pass_instant: instantFromMs(this.#startMs),
       pass_index: BigInt(this.#index),
-      pass_error: this.#error === null ? noError : errorToYson(this.#error),
+      pass_error: errorOrNoneToYson(this.#error),
     });
   }
 }
-
-/** How the Orchid says that a pass ended well. */
-export const noError: YsonMap = mapOf({ code: 0n, message: "" });

@@ -18,7 +18,7 @@ import { instantFromMs } from "../snapshots/instants.ts";
 import { notProcessedYet } from "../snapshots/queue-status.ts";
 import { type ControllerEnvironment, PassGate } from "./controller-environment.ts";
 import type { ConsumerObject } from "./object-registry.ts";
-import { stateRowToYson } from "./row-representation.ts";
+import { rowNodes } from "./row-representation.ts";
 
 export class ConsumerController implements ConsumerObject {
   readonly reference: ObjectReference;
@@ -54,8 +54,7 @@ export class ConsumerController implements ConsumerObject {
       leading: valueNode(() => this.isLeading),
       pass_index: valueNode(() => BigInt(this.#snapshot.passIndex)),
       pass_instant: valueNode(() => instantFromMs(this.#snapshot.passInstantMs)),
-      row: valueNode(() => stateRowToYson(this.#row)),
-      replicated_table_mapping_row: valueNode(() => null),
+      ...rowNodes(() => this.#row),
       status: valueNode(() => consumerStatusToYson(this.#snapshot, this.#parts())),
       partitions: valueNode(() => consumerPartitionsToYson(this.#snapshot, this.#parts())),
     });

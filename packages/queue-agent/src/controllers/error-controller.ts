@@ -14,7 +14,7 @@ import { queueErrorStatus } from "../snapshots/queue-status.ts";
 import type { ControllerEnvironment } from "./controller-environment.ts";
 import type { QueueObject } from "./object-registry.ts";
 import { queueSnapshotWithError } from "./queue-controller.ts";
-import { stateRowToYson } from "./row-representation.ts";
+import { rowNodes } from "./row-representation.ts";
 
 /** Why the queue cannot be followed; `null`: it can. */
 export function queueRowError(row: QueueRow): YtError | null {
@@ -63,8 +63,7 @@ export class ErrorQueueController implements QueueObject {
     this.isLeading = isLeading;
     this.snapshot = queueSnapshotWithError(row, registrations, error);
     this.orchid = mapNode({
-      row: valueNode(() => stateRowToYson(row)),
-      replicated_table_mapping_row: valueNode(() => null),
+      ...rowNodes(() => row),
       status: valueNode(() =>
         queueErrorStatus(error, {
           host: context.host,

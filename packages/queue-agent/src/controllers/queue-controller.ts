@@ -19,7 +19,7 @@ import type { QueueSnapshot } from "../snapshots/queue-snapshot.ts";
 import { notProcessedYet, queuePartitionsToYson, queueStatusToYson } from "../snapshots/queue-status.ts";
 import { type ControllerEnvironment, PassGate } from "./controller-environment.ts";
 import type { QueueLeadership, QueueObject } from "./object-registry.ts";
-import { stateRowToYson } from "./row-representation.ts";
+import { rowNodes } from "./row-representation.ts";
 
 /** What only the leader of a queue has. */
 interface Leadership extends QueueLeadership {
@@ -66,8 +66,7 @@ export class QueueController implements QueueObject {
       leading: valueNode(() => this.isLeading),
       pass_index: valueNode(() => BigInt(this.#snapshot.passIndex)),
       pass_instant: valueNode(() => instantFromMs(this.#snapshot.passInstantMs)),
-      row: valueNode(() => stateRowToYson(this.#row)),
-      replicated_table_mapping_row: valueNode(() => null),
+      ...rowNodes(() => this.#row),
       status: valueNode(() => this.#status()),
       partitions: valueNode(() => queuePartitionsToYson(this.#snapshot, context.clock.now())),
       exporters: valueNode(() => this.#leadership?.exports.orchid() ?? null),

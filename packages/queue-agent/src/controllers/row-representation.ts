@@ -1,49 +1,17 @@
-/** Rows of the state tables as the Orchid shows them: `row` of an object. */
-import { mapOf, Uint64, type YsonMap, type YsonValue } from "@qyt/base";
-import { errorToYson } from "@qyt/yson";
+/** Rows of the state tables as the Orchid shows them: what the node of an object says of its row. */
+import { mapOf } from "@qyt/base";
 import { referenceToString } from "../objects/reference.ts";
-import type { ConsumerRow, QueueRow, StateRow } from "../objects/state-rows.ts";
+import type { StateRow } from "../objects/state-rows.ts";
+import { type OrchidNode, valueNode } from "../orchid/orchid-node.ts";
+import { columnsOf } from "../state/state-rows-codec.ts";
 
-export function stateRowToYson(row: StateRow): YsonMap {
-  return row.kind === "queue" ? queueRowToYson(row) : consumerRowToYson(row);
-}
-
-function queueRowToYson(row: QueueRow): YsonMap {
-  return mapOf({
-    queue: referenceToString(row.reference),
-    ...commonOf(row),
-    dynamic: row.dynamic,
-    sorted: row.sorted,
-    auto_trim_config: row.rawAutoTrimConfig,
-    static_export_config: row.rawStaticExportConfig,
-    object_id: row.objectId,
-    queue_profiling_tag: row.profilingTag,
-  });
-}
-
-function consumerRowToYson(row: ConsumerRow): YsonMap {
-  return mapOf({
-    consumer: referenceToString(row.reference),
-    ...commonOf(row),
-    treat_as_queue_consumer: row.treatAsQueueConsumer,
-    schema: row.schema,
-    queue_consumer_profiling_tag: row.profilingTag,
-    is_multi_consumer: row.isMultiConsumer,
-  });
-}
-
-function commonOf(row: StateRow): Readonly<Record<string, YsonValue>> {
-  const { synchronizationError } = row;
+/** `row` is made when asked for. No row of the mapping of replicated tables is ever known here. */
+export function rowNodes(current: () => StateRow): Readonly<Record<string, OrchidNode>> {
   return {
-    row_revision: unsigned(row.rowRevision),
-    revision: unsigned(row.revision),
-    object_type: row.objectType,
-    queue_agent_stage: row.queueAgentStage,
-    queue_agent_banned: row.queueAgentBanned,
-    synchronization_error: synchronizationError === null ? null : errorToYson(synchronizationError),
+    row: valueNode(() => {
+      const row = current();
+      return mapOf({ [row.kind]: referenceToString(row.reference), ...columnsOf(row) });
+    }),
+    replicated_table_mapping_row: valueNode(() => null),
   };
-}
-
-function unsigned(value: bigint | null): Uint64 | null {
-  return value === null ? null : new Uint64(value);
 }

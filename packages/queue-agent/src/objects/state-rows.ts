@@ -8,7 +8,8 @@ import type { YsonValue, YtError } from "@qyt/base";
 import type { AutoTrimConfig, StaticExportConfigs } from "./object-configs.ts";
 import type { ObjectReference } from "./reference.ts";
 
-interface ObjectRow {
+/** What rows of queues and of consumers have in common. */
+export interface ObjectRow {
   readonly reference: ObjectReference;
   /** Grows with every rewrite of the row. */
   readonly rowRevision: bigint | null;

@@ -5,11 +5,12 @@
  * Specified in: yt/yt/ytlib/queue_client/dynamic_state.cpp, records/*.yaml.
  */
 import { bare, isList, mapOf, toYtError, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
-import { errorFromYson, errorToYson, parseRichPath, writeYsonText } from "@qyt/yson";
+import { errorToYson, parseRichPath, writeYsonText } from "@qyt/yson";
+import { errorOrNoneOf, errorOrNoneToYson } from "../error-or-none.ts";
 import { defaultAutoTrimConfig } from "../objects/object-configs.ts";
 import { parseAutoTrimConfig, parseStaticExportConfigs } from "../objects/parse-configs.ts";
 import type { ObjectReference } from "../objects/reference.ts";
-import type { ConsumerRow, QueueRow, RegistrationRow, StateRow } from "../objects/state-rows.ts";
+import type { ConsumerRow, ObjectRow, QueueRow, RegistrationRow, StateRow } from "../objects/state-rows.ts";
 import { booleanOf, integerOf, isNothing, textOf } from "../scalars.ts";
 
 export function decodeQueueRow(row: YsonMap): QueueRow {
@@ -83,35 +84,45 @@ export function encodeNameRow({ cluster, path }: ObjectReference, name: string, 
 
 /** All columns, those without a value as null: the row replaces an earlier one as a whole. */
 export function encodeStateRow(row: StateRow): YsonMap {
-  const { rowRevision, revision, synchronizationError } = row;
-  const common = {
+  return mapOf({
     ...Object.fromEntries(encodeObjectKey(row.reference)),
-    row_revision: rowRevision === null ? null : new Uint64(rowRevision),
-    revision: revision === null ? null : new Uint64(revision),
+    ...columnsOf(row),
+    synchronization_error: errorOrNoneToYson(row.synchronizationError),
+    ...(row.kind === "consumer" && row.schema !== null ? { schema: [row.schema] } : {}),
+  });
+}
+
+/** The columns behind the key as others are shown them: no error is null, and the schema is not wrapped. */
+export function columnsOf(row: StateRow): Readonly<Record<string, YsonValue>> {
+  const common = {
+    row_revision: unsigned(row.rowRevision),
+    revision: unsigned(row.revision),
     object_type: row.objectType,
     queue_agent_stage: row.queueAgentStage,
-    synchronization_error: synchronizationError === null ? okError : errorToYson(synchronizationError),
     queue_agent_banned: row.queueAgentBanned,
+    synchronization_error: row.synchronizationError === null ? null : errorToYson(row.synchronizationError),
   };
-  return mapOf(
-    row.kind === "queue"
-      ? {
-          ...common,
-          dynamic: row.dynamic,
-          sorted: row.sorted,
-          auto_trim_config: row.rawAutoTrimConfig,
-          static_export_config: row.rawStaticExportConfig,
-          object_id: row.objectId,
-          queue_profiling_tag: row.profilingTag,
-        }
-      : {
-          ...common,
-          treat_as_queue_consumer: row.treatAsQueueConsumer,
-          schema: row.schema === null ? null : [row.schema],
-          queue_consumer_profiling_tag: row.profilingTag,
-          is_multi_consumer: row.isMultiConsumer,
-        },
-  );
+  return row.kind === "queue"
+    ? {
+        ...common,
+        dynamic: row.dynamic,
+        sorted: row.sorted,
+        auto_trim_config: row.rawAutoTrimConfig,
+        static_export_config: row.rawStaticExportConfig,
+        object_id: row.objectId,
+        queue_profiling_tag: row.profilingTag,
+      }
+    : {
+        ...common,
+        treat_as_queue_consumer: row.treatAsQueueConsumer,
+        schema: row.schema,
+        queue_consumer_profiling_tag: row.profilingTag,
+        is_multi_consumer: row.isMultiConsumer,
+      };
+}
+
+function unsigned(value: bigint | null): Uint64 | null {
+  return value === null ? null : new Uint64(value);
 }
 
 /** @throws YtError when the consumer's path is malformed */
@@ -147,38 +158,15 @@ function partitionOf(value: YsonValue): bigint {
   return index;
 }
 
-type CommonFields = Pick<
-  QueueRow,
-  | "reference"
-  | "rowRevision"
-  | "revision"
-  | "objectType"
-  | "queueAgentStage"
-  | "synchronizationError"
-  | "queueAgentBanned"
-  | "profilingTag"
->;
-
-function decodeCommon(row: YsonMap, profilingTagColumn: string): CommonFields {
+function decodeCommon(row: YsonMap, profilingTagColumn: string): ObjectRow {
   return {
     reference: { cluster: textOf(row.get("cluster")) ?? "", path: textOf(row.get("path")) ?? "" },
     rowRevision: integerOf(row.get("row_revision")),
     revision: integerOf(row.get("revision")),
     objectType: textOf(row.get("object_type")),
     queueAgentStage: textOf(row.get("queue_agent_stage")),
-    synchronizationError: errorOf(row.get("synchronization_error")),
+    synchronizationError: errorOrNoneOf(row.get("synchronization_error")),
     queueAgentBanned: booleanOf(row.get("queue_agent_banned")),
     profilingTag: textOf(row.get(profilingTagColumn)),
   };
-}
-
-const okError: YsonMap = mapOf({ code: 0n, message: "" });
-
-/** An error of code 0 says that all is well. */
-function errorOf(value: YsonValue | undefined): YtError | null {
-  if (value === undefined || isNothing(value)) {
-    return null;
-  }
-  const error = errorFromYson(value);
-  return error.code === 0 ? null : error;
 }

@@ -10,7 +10,7 @@ import { readBoolean } from "../config/fields.ts";
 import { defaultAutoTrimConfig } from "../objects/object-configs.ts";
 import { parseAutoTrimConfig, parseStaticExportConfigs } from "../objects/parse-configs.ts";
 import type { ObjectReference } from "../objects/reference.ts";
-import type { ConsumerRow, QueueRow, StateRow } from "../objects/state-rows.ts";
+import type { ConsumerRow, ObjectRow, QueueRow, StateRow } from "../objects/state-rows.ts";
 import { integerOf, isNothing, textOf } from "../scalars.ts";
 
 /** What is fetched of a queue and of a consumer. */
@@ -129,17 +129,7 @@ function commonFields(
   rowRevision: bigint,
   attributes: YsonMap,
   profilingTag: string,
-): Pick<
-  QueueRow,
-  | "reference"
-  | "rowRevision"
-  | "revision"
-  | "objectType"
-  | "queueAgentStage"
-  | "synchronizationError"
-  | "queueAgentBanned"
-  | "profilingTag"
-> {
+): ObjectRow {
   return {
     reference,
     rowRevision,
