@@ -8,8 +8,7 @@ import { isSha256Hex } from "../../access/authentication/index.ts";
 import { open } from "../access.ts";
 import { type CommandContext, defineCommand, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
-
-const changing = { input: "null", output: "structured", isVolatile: true, isHeavy: false } as const;
+import { reading, writing } from "./kinds.ts";
 
 const maxDescriptionLength = 1024;
 
@@ -47,7 +46,7 @@ function requireDigest(name: string, value: string): void {
 }
 
 const issueToken = defineCommand({
-  ...changing,
+  ...writing,
   name: "issue_token",
   access: ownAccess,
   summary: "Makes a token for a user; it is shown this once and kept as a digest.",
@@ -70,7 +69,7 @@ const issueToken = defineCommand({
 });
 
 const revokeToken = defineCommand({
-  ...changing,
+  ...writing,
   name: "revoke_token",
   access: ownAccess,
   summary: "Ends a token, named by its digest.",
@@ -91,9 +90,8 @@ const revokeToken = defineCommand({
 });
 
 const listUserTokens = defineCommand({
-  ...changing,
+  ...reading,
   name: "list_user_tokens",
-  isVolatile: false,
   access: ownAccess,
   summary: "Digests of a user's tokens, with what else is known of them if asked.",
   parameters: {
@@ -116,7 +114,7 @@ const listUserTokens = defineCommand({
 });
 
 const setUserPassword = defineCommand({
-  ...changing,
+  ...writing,
   name: "set_user_password",
   access: ownAccess,
   summary: "Sets a user's password; sessions that the old one has opened end.",

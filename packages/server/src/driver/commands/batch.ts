@@ -26,6 +26,7 @@ import { open } from "../access.ts";
 import type { CommandRequest, CommandResponse } from "../command.ts";
 import { type CommandContext, defineCommand, structured } from "../define.ts";
 import { parameter, readInt64, withDefault } from "../parameters.ts";
+import { writing } from "./kinds.ts";
 
 const maxConcurrency = 50n;
 const maxRequests = 10_000;
@@ -34,10 +35,7 @@ const sliceMs = 3;
 
 const executeBatch = defineCommand({
   name: "execute_batch",
-  input: "null",
-  output: "structured",
-  isVolatile: true,
-  isHeavy: false,
+  ...writing,
   access: open("each command in it needs its own"),
   summary: "Runs many commands in one request.",
   isRemembered: false,

@@ -6,9 +6,7 @@ import { type CommandContext, defineCommand, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { cypressContext, wantsBareValue } from "../request-context.ts";
 import { treeAccess } from "./cypress-access.ts";
-
-const reading = { input: "null", output: "structured", isVolatile: false, isHeavy: false } as const;
-const writing = { input: "null", output: "structured", isVolatile: true, isHeavy: false } as const;
+import { answerless, reading, writing } from "./kinds.ts";
 
 const readParameters = {
   path: parameter.path,
@@ -186,8 +184,7 @@ const create = defineCommand({
 });
 
 const remove = defineCommand({
-  ...writing,
-  outputV3: "null",
+  ...answerless,
   name: "remove",
   access: treeAccess.remove,
   summary: "Removes a node with its subtree, or an attribute.",
@@ -323,8 +320,7 @@ const lock = defineCommand({
 });
 
 const unlock = defineCommand({
-  ...writing,
-  outputV3: "null",
+  ...answerless,
   name: "unlock",
   access: treeAccess.unlock,
   summary: "Releases the explicit locks of a transaction on a node.",

@@ -6,8 +6,7 @@ import { needs, open, right } from "../access.ts";
 import { defineCommand, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
-
-const reading = { input: "null", output: "structured", isVolatile: false, isHeavy: false } as const;
+import { answerless, reading } from "./kinds.ts";
 
 const parseYPath = defineCommand({
   ...reading,
@@ -123,16 +122,8 @@ const checkPermissionByAcl = defineCommand({
   },
 });
 
-const membership = {
-  input: "null",
-  output: "structured",
-  outputV3: "null",
-  isVolatile: true,
-  isHeavy: false,
-} as const;
-
 const addMember = defineCommand({
-  ...membership,
+  ...answerless,
   name: "add_member",
   access: needs(right("write", "group", "group")),
   summary: "Puts a user or a group into a group.",
@@ -144,7 +135,7 @@ const addMember = defineCommand({
 });
 
 const removeMember = defineCommand({
-  ...membership,
+  ...answerless,
   name: "remove_member",
   access: needs(right("write", "group", "group")),
   summary: "Takes a user or a group out of a group.",

@@ -10,6 +10,7 @@ import { needs, right } from "../access.ts";
 import { type CommandContext, defineCommand, structured } from "../define.ts";
 import { optional, parameter, readParameters } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
+import { reading, writing } from "./kinds.ts";
 
 const maxTrimRequests = 10_000;
 /** So many looks at a chunk take about a millisecond; a request costs as much as some dozens. */
@@ -30,10 +31,7 @@ const trimRequest = z.object({
 const getSafeTrimRowCount = defineCommand({
   name: "get_ordered_tablet_safe_trim_row_count",
   versions: [4],
-  input: "null",
-  output: "structured",
-  isVolatile: false,
-  isHeavy: false,
+  ...reading,
   access: needs(right("read", "node", "requests")),
   summary: "Up to which row tablets of queues can be trimmed by age, in whole stores (an extension).",
   parameters: { requests: parameter.list(parameter.map) },
@@ -83,10 +81,7 @@ function safeTrimRowCount(
 const fetchChunks = defineCommand({
   name: "fetch_queue_chunks",
   versions: [4],
-  input: "null",
-  output: "structured",
-  isVolatile: false,
-  isHeavy: false,
+  ...reading,
   access: needs(right("read", "node", "path")),
   summary: "The chunks of a queue with their rows and timestamps (an extension).",
   parameters: { path: parameter.path, tablet_indexes: optional(parameter.list(parameter.int32)) },
@@ -104,10 +99,7 @@ const fetchChunks = defineCommand({
 const attachChunks = defineCommand({
   name: "attach_queue_chunks",
   versions: [4],
-  input: "null",
-  output: "structured",
-  isVolatile: true,
-  isHeavy: false,
+  ...writing,
   access: needs(right("full_read", "node", "source_path"), right("write", "node", "path")),
   summary: "Puts chunks of a queue into a static table without copying their rows (an extension).",
   parameters: {

@@ -7,6 +7,7 @@ import type { CommandContext } from "../define.ts";
 import { defineCommand, stream, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { readRows } from "../rows.ts";
+import { reading, writing } from "./kinds.ts";
 
 function queueContext(context: CommandContext): queues.QueueContext {
   const { timeout } = context.common;
@@ -26,10 +27,7 @@ function queueContext(context: CommandContext): queues.QueueContext {
 const registerQueueConsumer = defineCommand({
   name: "register_queue_consumer",
   versions: [4],
-  input: "null",
-  output: "structured",
-  isVolatile: true,
-  isHeavy: false,
+  ...writing,
   access: remarked(
     needs(right("register_queue_consumer", "node", "queue_path")),
     "by an entry whose `vital` covers the vitality that is asked for; nothing on the consumer",
@@ -55,10 +53,7 @@ const registerQueueConsumer = defineCommand({
 const unregisterQueueConsumer = defineCommand({
   name: "unregister_queue_consumer",
   versions: [4],
-  input: "null",
-  output: "structured",
-  isVolatile: true,
-  isHeavy: false,
+  ...writing,
   access: needs(
     when(
       "both are there",
@@ -82,10 +77,7 @@ const unregisterQueueConsumer = defineCommand({
 const listQueueConsumerRegistrations = defineCommand({
   name: "list_queue_consumer_registrations",
   versions: [4],
-  input: "null",
-  output: "structured",
-  isVolatile: false,
-  isHeavy: false,
+  ...reading,
   access: open("registrations are no secret"),
   summary: "Lists registrations of a queue, of a consumer, of both, or all.",
   parameters: { queue_path: optional(parameter.path), consumer_path: optional(parameter.path) },
@@ -228,10 +220,7 @@ const advanceQueueConsumer = defineCommand({
   name: "advance_queue_consumer",
   aliases: ["advance_consumer"],
   versions: [4],
-  input: "null",
-  output: "structured",
-  isVolatile: true,
-  isHeavy: false,
+  ...writing,
   access: remarked(
     needs(
       right("write", "node", "consumer_path"),
@@ -272,10 +261,7 @@ const sessionParameters = {
 const createQueueProducerSession = defineCommand({
   name: "create_queue_producer_session",
   versions: [4],
-  input: "null",
-  output: "structured",
-  isVolatile: true,
-  isHeavy: false,
+  ...writing,
   access: needs(right("write", "node", "producer_path")),
   summary: "Opens a session or takes it over; answers its epoch and last number.",
   parameters: { ...sessionParameters, user_meta: optional(parameter.yson) },
@@ -301,10 +287,7 @@ const createQueueProducerSession = defineCommand({
 const removeQueueProducerSession = defineCommand({
   name: "remove_queue_producer_session",
   versions: [4],
-  input: "null",
-  output: "structured",
-  isVolatile: true,
-  isHeavy: false,
+  ...writing,
   access: needs(right("write", "node", "producer_path")),
   summary: "Forgets a session.",
   parameters: sessionParameters,

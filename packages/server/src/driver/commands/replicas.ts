@@ -5,14 +5,7 @@ import { type CommandContext, defineCommand, type RegisteredCommand, structured 
 import { optional, parameter } from "../parameters.ts";
 import { readRows } from "../rows.ts";
 import { requireSorted } from "../tables.ts";
-
-const writing = {
-  input: "null",
-  output: "structured",
-  outputV3: "null",
-  isVolatile: true,
-  isHeavy: false,
-} as const;
+import { answerless } from "./kinds.ts";
 
 const changing = remarked(
   needs(right("write", "node", "replica_id")),
@@ -20,7 +13,7 @@ const changing = remarked(
 );
 
 const alterTableReplica = defineCommand({
-  ...writing,
+  ...answerless,
   name: "alter_table_replica",
   access: changing,
   summary: "Enables or disables a replica of a replicated table, or makes it synchronous or asynchronous.",
@@ -51,7 +44,7 @@ const alterTableReplica = defineCommand({
 
 function switchCommand(name: string, summary: string, enabled: boolean): RegisteredCommand {
   return defineCommand({
-    ...writing,
+    ...answerless,
     name,
     access: changing,
     summary,

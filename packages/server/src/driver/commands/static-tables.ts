@@ -12,6 +12,7 @@ import { type CommandContext, defineCommand, stream, structured } from "../defin
 import { optional, parameter, readBoolean, readInt64, withDefault } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
 import { fileCommands } from "./files.ts";
+import { answerless } from "./kinds.ts";
 
 const writeTableCommand = defineCommand({
   name: "write_table",
@@ -102,11 +103,7 @@ function controlAttributes(config: YsonMap | undefined): ControlAttributes {
 
 const concatenateCommand = defineCommand({
   name: "concatenate",
-  input: "null",
-  output: "structured",
-  outputV3: "null",
-  isVolatile: true,
-  isHeavy: false,
+  ...answerless,
   access: needs(right("full_read", "node", "source_paths"), right("write", "node", "destination_path")),
   summary: "Joins tables, or files, into an existing one without copying their contents.",
   parameters: { source_paths: parameter.list(parameter.path), destination_path: parameter.path },

@@ -5,18 +5,16 @@ import { needs, right } from "../access.ts";
 import { defineCommand, structured } from "../define.ts";
 import { parameter, withDefault } from "../parameters.ts";
 import { requireSorted } from "../tables.ts";
+import { reading } from "./kinds.ts";
 
-const reading = {
+const describing = {
+  ...reading,
   versions: [4],
-  input: "null",
-  output: "structured",
-  isVolatile: false,
-  isHeavy: false,
   access: needs(right("read", "node", "path")),
 } as const;
 
 const getTablePivotKeys = defineCommand({
-  ...reading,
+  ...describing,
   name: "get_table_pivot_keys",
   summary: "The first keys of the tablets of a sorted table: maps by column, or lists of values.",
   parameters: { path: parameter.path, represent_key_as_list: withDefault(parameter.boolean, false) },
@@ -41,7 +39,7 @@ const getTablePivotKeys = defineCommand({
 });
 
 const getTableMountInfo = defineCommand({
-  ...reading,
+  ...describing,
   name: "get_table_mount_info",
   summary: "What a client needs to find the tablet of a row: the table's schema, its tablets, their cells.",
   parameters: { path: parameter.path },

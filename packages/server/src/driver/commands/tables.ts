@@ -5,14 +5,7 @@ import { needs, right, when } from "../access.ts";
 import { type CommandContext, defineCommand, type RegisteredCommand, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
-
-const writing = {
-  input: "null",
-  output: "structured",
-  outputV3: "null",
-  isVolatile: true,
-  isHeavy: false,
-} as const;
+import { answerless, writing } from "./kinds.ts";
 
 const mounting = needs(right("mount", "node", "path"), right("use", "bundle", "path"));
 const writingTable = needs(right("write", "node", "path"));
@@ -41,7 +34,7 @@ function tableContext(context: CommandContext): { user: string } {
 }
 
 const mountTable = defineCommand({
-  ...writing,
+  ...answerless,
   name: "mount_table",
   access: mounting,
   summary: "Makes tablets take reads and writes.",
@@ -56,7 +49,7 @@ const mountTable = defineCommand({
 });
 
 const unmountTable = defineCommand({
-  ...writing,
+  ...answerless,
   name: "unmount_table",
   access: needs(...mounting.requirements, when("`force`", right("administer", "bundle", "path"))),
   summary: "Flushes tablets and takes them offline; with `force` unflushed rows are lost.",
@@ -77,7 +70,7 @@ function rangeCommand(
   act: "remount" | "freeze" | "unfreeze",
 ): RegisteredCommand {
   return defineCommand({
-    ...writing,
+    ...answerless,
     name,
     access: mounting,
     summary,
@@ -98,7 +91,7 @@ const freezeTable = rangeCommand("freeze_table", "Flushes tablets and lets them 
 const unfreezeTable = rangeCommand("unfreeze_table", "Lets frozen tablets take writes again.", "unfreeze");
 
 const reshardTable = defineCommand({
-  ...writing,
+  ...answerless,
   name: "reshard_table",
   access: mounting,
   summary: "Changes the number of tablets, or the ranges of keys that they hold.",
@@ -128,7 +121,7 @@ const reshardTable = defineCommand({
 });
 
 const alterTable = defineCommand({
-  ...writing,
+  ...answerless,
   name: "alter_table",
   access: writingTable,
   summary: "Changes the schema, or makes a static table dynamic and back.",
@@ -149,7 +142,7 @@ const alterTable = defineCommand({
 });
 
 const trimRows = defineCommand({
-  ...writing,
+  ...answerless,
   isHeavy: true,
   name: "trim_rows",
   access: writingTable,
@@ -164,10 +157,7 @@ const trimRows = defineCommand({
 const getTabletInfos = defineCommand({
   name: "get_tablet_infos",
   versions: [4],
-  input: "null",
-  output: "structured",
-  isVolatile: true,
-  isHeavy: false,
+  ...writing,
   // Volatile to clients, but nothing is changed: an answer is never worth keeping.
   isRemembered: false,
   access: readingTable,
@@ -197,10 +187,7 @@ const getTabletInfos = defineCommand({
 const getTabletErrors = defineCommand({
   name: "get_tablet_errors",
   versions: [4],
-  input: "null",
-  output: "structured",
-  isVolatile: true,
-  isHeavy: false,
+  ...writing,
   isRemembered: false,
   access: readingTable,
   summary: "Background errors of tablets.",

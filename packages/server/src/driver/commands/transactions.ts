@@ -8,6 +8,7 @@ import type { CommandContext, RegisteredCommand } from "../define.ts";
 import { defineCommand, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { cypressContext } from "../request-context.ts";
+import { reading } from "./kinds.ts";
 
 const defaultTimeoutMs = 30_000;
 
@@ -215,10 +216,7 @@ const abortTx = defineCommand({
 
 const generateTimestamp = defineCommand({
   name: "generate_timestamp",
-  input: "null",
-  output: "structured",
-  isVolatile: false,
-  isHeavy: false,
+  ...reading,
   access: open("it gives a number"),
   summary: "A fresh timestamp, above every earlier one.",
   parameters: {},
