@@ -8,11 +8,10 @@ import { asBuffer, bytesToString, stringToBytes } from "./bytes.ts";
 import { depthLimit, type JsonOptions } from "./json-options.ts";
 import { joinSpecial, type SpecialKeys } from "./json-special-keys.ts";
 import { keyToString } from "./key-cache.ts";
+import { Pace } from "./pace.ts";
 import { contextAttributes, parseError } from "./parse-error.ts";
 import { hexDigit } from "./string-escapes.ts";
 
-/** After so many bytes a parser in slices may be interrupted. */
-const sliceBytes = 16 * 1024;
 const maxInt64 = (1n << 63n) - 1n;
 const maxUint64 = (1n << 64n) - 1n;
 
@@ -53,7 +52,6 @@ class JsonParser {
   private readonly buffer: Buffer;
   private readonly end: number;
   private position = 0;
-  private pausePosition = 0;
   private readonly maxDepth: number;
   private readonly plain: boolean;
   private readonly encodeUtf8: boolean;
@@ -84,18 +82,10 @@ class JsonParser {
   }
 
   nextInSlices(): Generator<void, YsonValue, void> {
-    return this.nodeInSlices(0);
+    return this.nodeInSlices(0, new Pace());
   }
 
-  private isPauseDue(): boolean {
-    if (this.position - this.pausePosition < sliceBytes) {
-      return false;
-    }
-    this.pausePosition = this.position;
-    return true;
-  }
-
-  private *nodeInSlices(depth: number): Generator<void, YsonValue, void> {
+  private *nodeInSlices(depth: number, pace: Pace): Generator<void, YsonValue, void> {
     const byte = this.skipSpace();
     if (byte !== 0x7b && byte !== 0x5b) {
       return this.parseNode(depth);
@@ -111,12 +101,12 @@ class JsonParser {
     }
     do {
       if (builder === undefined) {
-        items.push(yield* this.nodeInSlices(depth + 1));
+        items.push(yield* this.nodeInSlices(depth + 1, pace));
       } else {
         const key = this.parseKey();
-        this.putMember(builder, key, yield* this.nodeInSlices(depth + 1));
+        this.putMember(builder, key, yield* this.nodeInSlices(depth + 1, pace));
       }
-      if (this.isPauseDue()) {
+      if (pace.isDue(this.position)) {
         yield;
       }
     } while (this.nextItem(close));

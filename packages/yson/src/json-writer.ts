@@ -4,9 +4,8 @@ import { Attributed, isMap, Uint64, type YsonMap, type YsonScalar, type YsonValu
 import { ByteWriter } from "./byte-writer.ts";
 import { sequenceLength, stringToBytes } from "./bytes.ts";
 import type { JsonOptions } from "./json-options.ts";
+import { Pace, sliceBytes } from "./pace.ts";
 
-/** After so many bytes a writer in slices may be interrupted. */
-const sliceBytes = 16 * 1024;
 const indentation = 4;
 const maxWriteDepth = 1024;
 const maxSafe = BigInt(Number.MAX_SAFE_INTEGER);
@@ -34,7 +33,7 @@ export function* writeJsonInSlices(
   options: JsonOptions = {},
 ): Generator<void, Buffer, void> {
   const writer = new ByteWriter(2 * sliceBytes);
-  yield* new JsonWriter(writer, options).nodeInSlices(value, 0);
+  yield* new JsonWriter(writer, options).nodeInSlices(value, 0, new Pace());
   return writer.take();
 }
 
@@ -44,8 +43,6 @@ class JsonWriter {
   private readonly pretty: boolean;
   private readonly plain: boolean;
   private readonly attributesMode: "never" | "on_demand" | "always";
-  /** How much there was when a writer in slices stopped last. */
-  private pauseLength = 0;
 
   constructor(out: ByteWriter, options: JsonOptions) {
     this.out = out;
@@ -99,7 +96,7 @@ class JsonWriter {
   }
 
   /** What `writeNode` does, stopping on the way. */
-  *nodeInSlices(value: YsonValue, depth: number): Generator<void, void, void> {
+  *nodeInSlices(value: YsonValue, depth: number, pace: Pace): Generator<void, void, void> {
     const attributes = value instanceof Attributed ? value.attributes : undefined;
     const content = value instanceof Attributed ? value.value : value;
     if (isScalar(content)) {
@@ -111,22 +108,23 @@ class JsonWriter {
       this.attributesMode === "always" ||
       (this.attributesMode === "on_demand" && attributes !== undefined && attributes.size > 0);
     if (!wrapped) {
-      yield* this.contentInSlices(content, depth);
+      yield* this.contentInSlices(content, depth, pace);
       return;
     }
     this.out.writeByte(0x7b);
     this.separate(true, depth + 1);
     this.writeKey("$attributes");
-    yield* this.contentInSlices(attributes ?? new Map(), depth + 1);
+    yield* this.contentInSlices(attributes ?? new Map(), depth + 1, pace);
     this.separate(false, depth + 1);
     this.writeKey("$value");
-    yield* this.contentInSlices(content, depth + 1);
+    yield* this.contentInSlices(content, depth + 1, pace);
     this.close(0x7d, depth);
   }
 
   private *contentInSlices(
     content: YsonMap | readonly YsonValue[],
     depth: number,
+    pace: Pace,
   ): Generator<void, void, void> {
     const keys = isMap(content) ? content.keys() : undefined;
     const size = isMap(content) ? content.size : content.length;
@@ -138,9 +136,8 @@ class JsonWriter {
       if (keys !== undefined) {
         this.writeMapKey(String(keys.next().value));
       }
-      yield* this.nodeInSlices(item, depth + 1);
-      if (this.out.length - this.pauseLength >= sliceBytes) {
-        this.pauseLength = this.out.length;
+      yield* this.nodeInSlices(item, depth + 1, pace);
+      if (pace.isDue(this.out.length)) {
         yield;
       }
     }

@@ -1,10 +1,8 @@
 /** Reads large YSON documents in slices: what `parseYson` does, stopping on the way. */
 import { Attributed, type BareYsonValue, type YsonMap, type YsonValue } from "@qyt/base";
+import { Pace } from "./pace.ts";
 import { putPair, scannerOf } from "./parser.ts";
 import type { YsonParseOptions, YsonScanner } from "./scanner.ts";
-
-/** After so many bytes the parser may be interrupted. */
-const sliceBytes = 16 * 1024;
 
 /** One document; yields now and then. Value and errors as those of `parseYson`. */
 export function* parseYsonInSlices(
@@ -12,32 +10,12 @@ export function* parseYsonInSlices(
   options?: YsonParseOptions,
 ): Generator<void, YsonValue, void> {
   const scanner = scannerOf(bytes, options);
-  const pace = new Pace(scanner);
-  const value = yield* nodeInSlices(scanner, 0, pace);
+  const value = yield* nodeInSlices(scanner, 0, new Pace());
   const rest = scanner.skipSpace();
   if (rest >= 0) {
     scanner.unexpected(rest, "the end of the document");
   }
   return value;
-}
-
-/** Where the parser stopped last. */
-class Pace {
-  readonly #scanner: YsonScanner;
-  #position = 0;
-
-  constructor(scanner: YsonScanner) {
-    this.#scanner = scanner;
-  }
-
-  /** Whether it is time to stop. */
-  isDue(): boolean {
-    if (this.#scanner.position - this.#position < sliceBytes) {
-      return false;
-    }
-    this.#position = this.#scanner.position;
-    return true;
-  }
 }
 
 function* nodeInSlices(scanner: YsonScanner, depth: number, pace: Pace): Generator<void, YsonValue, void> {
@@ -81,7 +59,7 @@ function* compositeInSlices(
   for (let first = scanner.skipSpace(); first !== 0x5d; first = scanner.skipSpace()) {
     const isScalar = !isBracket(first) && first !== 0x3c;
     items.push(isScalar ? scanner.readScalar(first) : yield* nodeInSlices(scanner, depth + 1, pace));
-    if (pace.isDue()) {
+    if (pace.isDue(scanner.position)) {
       yield;
     }
     if (!scanner.skipSeparator(0x5d)) {
@@ -112,7 +90,7 @@ function* pairsInSlices(
     const isScalar = !isBracket(next) && next !== 0x3c;
     const value = isScalar ? scanner.readScalar(next) : yield* nodeInSlices(scanner, depth, pace);
     putPair(scanner, map, { key, keyStart, value });
-    if (pace.isDue()) {
+    if (pace.isDue(scanner.position)) {
       yield;
     }
     if (!scanner.skipSeparator(close)) {

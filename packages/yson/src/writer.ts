@@ -5,12 +5,11 @@
 import { Attributed, isMap, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { ByteWriter, isAscii } from "./byte-writer.ts";
 import { stringToBytes } from "./bytes.ts";
+import { Pace, sliceBytes } from "./pace.ts";
 import { writeQuoted } from "./string-escapes.ts";
 
 export type YsonFormat = "binary" | "text" | "pretty";
 
-/** After so many bytes a writer in slices may be interrupted. */
-const sliceBytes = 16 * 1024;
 const indentation = 4;
 // Only a guard for the call stack: documents are limited where they are read.
 const maxWriteDepth = 1024;
@@ -53,21 +52,20 @@ export function writeYsonMap(map: YsonMap, format: YsonFormat): Buffer {
 /** One document; yields now and then. Bytes and errors as those of `writeYson`. */
 export function* writeYsonInSlices(value: YsonValue, format: YsonFormat): Generator<void, Buffer, void> {
   const writer = new ByteWriter(2 * sliceBytes);
-  yield* nodeInSlices(writer, value, format, { depth: 0, pause: { length: 0 } });
+  yield* nodeInSlices(writer, value, format, { depth: 0, pace: new Pace() });
   return writer.take();
 }
 
 interface SliceState {
   readonly depth: number;
-  /** How much there was when the writer stopped last. */
-  readonly pause: { length: number };
+  readonly pace: Pace;
 }
 
 function* nodeInSlices(
   writer: ByteWriter,
   value: YsonValue,
   format: YsonFormat,
-  { depth, pause }: SliceState,
+  { depth, pace }: SliceState,
 ): Generator<void, void, void> {
   if (typeof value !== "object" || value === null || value instanceof Uint64) {
     writeNode(writer, value, format, depth);
@@ -76,21 +74,21 @@ function* nodeInSlices(
   checkDepth(depth + 1);
   if (value instanceof Attributed) {
     if (value.attributes.size > 0) {
-      yield* pairsInSlices(writer, value.attributes, format, { depth: depth + 1, pause }, "<>");
+      yield* pairsInSlices(writer, value.attributes, format, { depth: depth + 1, pace }, "<>");
       if (format === "pretty") {
         writer.writeByte(0x20);
       }
     }
-    yield* nodeInSlices(writer, value.value, format, { depth, pause });
+    yield* nodeInSlices(writer, value.value, format, { depth, pace });
   } else if (isMap(value)) {
-    yield* pairsInSlices(writer, value, format, { depth: depth + 1, pause }, "{}");
+    yield* pairsInSlices(writer, value, format, { depth: depth + 1, pace }, "{}");
   } else {
     writer.writeByte(0x5b);
     for (const item of value) {
       beginItem(writer, format, depth + 1);
-      yield* nodeInSlices(writer, item, format, { depth: depth + 1, pause });
+      yield* nodeInSlices(writer, item, format, { depth: depth + 1, pace });
       writer.writeByte(0x3b);
-      if (isPauseDue(writer, pause)) {
+      if (pace.isDue(writer.length)) {
         yield;
       }
     }
@@ -105,7 +103,7 @@ function* pairsInSlices(
   writer: ByteWriter,
   map: YsonMap,
   format: YsonFormat,
-  { depth, pause }: SliceState,
+  { depth, pace }: SliceState,
   brackets: "<>" | "{}",
 ): Generator<void, void, void> {
   writer.writeByte(brackets.charCodeAt(0));
@@ -113,9 +111,9 @@ function* pairsInSlices(
     beginItem(writer, format, depth);
     writeString(writer, key, format);
     writer.writeLatin1(format === "pretty" ? " = " : "=");
-    yield* nodeInSlices(writer, value, format, { depth, pause });
+    yield* nodeInSlices(writer, value, format, { depth, pace });
     writer.writeByte(0x3b);
-    if (isPauseDue(writer, pause)) {
+    if (pace.isDue(writer.length)) {
       yield;
     }
   }
@@ -123,14 +121,6 @@ function* pairsInSlices(
     beginItem(writer, format, depth - 1);
   }
   writer.writeByte(brackets.charCodeAt(1));
-}
-
-function isPauseDue(writer: ByteWriter, pause: { length: number }): boolean {
-  if (writer.length - pause.length < sliceBytes) {
-    return false;
-  }
-  pause.length = writer.length;
-  return true;
 }
 
 /** Appends one document. */
