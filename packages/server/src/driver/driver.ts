@@ -59,7 +59,7 @@ export class CommandDriver implements Driver {
       throw new YtError(`Command "${request.command}" is not registered`);
     }
     const descriptor = command.descriptor(request.apiVersion);
-    const turn = this.#limits?.admit(request.user, descriptor, request.signal);
+    const turn = this.#limits?.admit(request, descriptor);
     if (turn !== undefined) {
       await turn;
     }

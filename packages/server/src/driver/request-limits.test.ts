@@ -13,7 +13,8 @@ const get = {
   isHeavy: false,
 } as const;
 const create = { ...get, name: "create", isVolatile: true } as const;
-const signal = new AbortController().signal;
+const { signal } = new AbortController();
+const u = { user: "u", signal };
 
 function start(limits: Partial<UserRequestLimits> = {}): { clock: FakeClock; limits: RequestLimits } {
   const clock = new FakeClock();
@@ -24,7 +25,7 @@ function start(limits: Partial<UserRequestLimits> = {}): { clock: FakeClock; lim
 /** Sends as many as pass at once. */
 function drain(limits: RequestLimits, command: typeof get | typeof create = get): number {
   for (let count = 0; ; count++) {
-    if (limits.admit("u", command, signal) !== undefined) {
+    if (limits.admit(u, command) !== undefined) {
       return count;
     }
   }
@@ -35,7 +36,7 @@ describe("the limits of a user", () => {
     const { clock, limits } = start();
     expect(drain(limits)).toBe(11);
     let passed = false;
-    void limits.admit("u", get, signal)?.then(() => {
+    void limits.admit(u, get)?.then(() => {
       passed = true;
     });
     await clock.advance(199);
@@ -48,35 +49,35 @@ describe("the limits of a user", () => {
   it("refuse with 904 when too many wait, and take requests again when they do not", async () => {
     const { clock, limits } = start();
     drain(limits);
-    const second = limits.admit("u", get, signal);
-    expect(() => limits.admit("u", get, signal)).toThrow(YtError);
-    expect(() => limits.admit("u", get, signal)).toThrow(/"u" has exceeded its request queue size limit/);
+    const second = limits.admit(u, get);
+    expect(() => limits.admit(u, get)).toThrow(YtError);
+    expect(() => limits.admit(u, get)).toThrow(/"u" has exceeded its request queue size limit/);
     await clock.advance(1000);
     await second;
-    expect(limits.admit("u", get, signal)).toBeUndefined();
+    expect(limits.admit(u, get)).toBeUndefined();
   });
 
   it("count reads and writes, and users, apart", () => {
     const { limits } = start();
     drain(limits);
-    expect(limits.admit("u", create, signal)).toBeUndefined();
-    expect(limits.admit("v", get, signal)).toBeUndefined();
+    expect(limits.admit(u, create)).toBeUndefined();
+    expect(limits.admit({ user: "v", signal }, get)).toBeUndefined();
   });
 
   it("do not count rows", () => {
     const { limits } = start({ writeRate: 0 });
-    expect(limits.admit("u", { ...create, name: "insert_rows", isHeavy: true }, signal)).toBeUndefined();
-    expect(() => limits.admit("u", create, signal)).toThrow(/may send no write requests/);
+    expect(limits.admit(u, { ...create, name: "insert_rows", isHeavy: true })).toBeUndefined();
+    expect(() => limits.admit(u, create)).toThrow(/may send no write requests/);
   });
 
   it("give the place of a client that has left to the next one", async () => {
     const { clock, limits } = start({ queueSize: 1 });
     const filler = new AbortController();
-    while (limits.admit("u", get, filler.signal)?.catch(() => {}) === undefined) {}
-    expect(() => limits.admit("u", get, signal)).toThrow(YtError);
+    while (limits.admit({ user: "u", signal: filler.signal }, get)?.catch(() => {}) === undefined) {}
+    expect(() => limits.admit(u, get)).toThrow(YtError);
     filler.abort();
     await settle();
-    const next = limits.admit("u", get, signal);
+    const next = limits.admit(u, get);
     await clock.advance(1000);
     await next;
   });

@@ -6,7 +6,7 @@
  * Specified in: yt/yt/server/master/security_server/{user,request_tracker}.cpp.
  */
 import { type Clock, sleep, YtError } from "@qyt/base";
-import type { CommandDescriptor } from "./command.ts";
+import type { CommandDescriptor, CommandRequest } from "./command.ts";
 
 export interface UserRequestLimits {
   /** Requests a second; `undefined`: any number. */
@@ -76,10 +76,14 @@ export class RequestLimits {
    * Lets a request pass at once (`undefined`), or when its turn has come.
    * @throws YtError 904 when too many wait, or the rate is 0
    */
-  admit(user: string, command: CommandDescriptor, signal: AbortSignal): Promise<void> | undefined {
+  admit(
+    request: Pick<CommandRequest, "user" | "signal">,
+    command: CommandDescriptor,
+  ): Promise<void> | undefined {
     if (!limitedCommands.has(command.name)) {
       return undefined;
     }
+    const { user } = request;
     const limits = this.#limitsOf(user);
     const rate = command.isVolatile ? limits.writeRate : limits.readRate;
     if (rate === undefined) {
@@ -102,7 +106,8 @@ export class RequestLimits {
     }
     // The time of the next request moves on with each; a pause saves up no more than the burst.
     state[kind] = Math.max(state[kind], now - burstSeconds * 1000) + 1000 / rate;
-    return waitMs > 0 ? this.#wait(state, waitMs, signal) : undefined;
+    // A signal is made for who asks for it, at some cost: only those that wait do.
+    return waitMs > 0 ? this.#wait(state, waitMs, request.signal) : undefined;
   }
 
   async #wait(state: UserState, waitMs: number, signal: AbortSignal): Promise<void> {
