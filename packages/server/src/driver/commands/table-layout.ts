@@ -28,11 +28,7 @@ const getTablePivotKeys = defineCommand({
       const values = pivotKeyToYson(state, pivotKey);
       return parameters.represent_key_as_list
         ? values
-        : mapOf(
-            Object.fromEntries(
-              values.map((value, index) => [state.schema.columns[index]?.name ?? "", value] as const),
-            ),
-          );
+        : new Map(values.map((value, index) => [state.schema.columns[index]?.name ?? "", value]));
     });
     return structured(keys);
   },
