@@ -44,8 +44,7 @@ export interface Replication {
   ): void;
   /** Rows of the log of a sorted table. */
   encodeChanges(writes: readonly RowWrite[]): EncodedRows;
-  /** Position of the tablet of a key. */
-  tabletIndexOf(key: Buffer): number;
+  tabletIndexOf(tabletId: string): number;
   /** A synchronous replica that has all rows, at the timestamp of the read too. @throws YtError 1736 */
   readTarget(timestamp?: bigint): DynamicTable;
 }

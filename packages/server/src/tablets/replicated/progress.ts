@@ -8,6 +8,7 @@ import { assert } from "@qyt/base";
 import { type Cell, keyspace, prefixRange, storeKey, type WriteBatch } from "../../cell/index.ts";
 import { decodeObjectId, encodeObjectId, objectIdBytes } from "../chunks/keys.ts";
 import type { Prepared } from "../chunks/prepared.ts";
+import type { ReplicaState } from "./replica-state.ts";
 
 export interface Progress {
   /** Index of the first row of the log that the replica does not have. */
@@ -54,6 +55,24 @@ export class ReplicationProgress {
   /** What the next change builds on. */
   pending(replicaId: string, tabletId: string): Progress | undefined {
     return this.#entries.get(`${replicaId}/${tabletId}`)?.pending;
+  }
+
+  /**
+   * Index of the first row of a tablet of the log that the replica lacks, of those that are still there.
+   * @param kind as readers see it, or as it will be
+   */
+  firstLacking(
+    kind: "visible" | "pending",
+    replica: {
+      readonly id: string;
+      /** `undefined` when the replica is gone. */
+      readonly state: Pick<ReplicaState, "startRowIndexes"> | undefined;
+    },
+    tablet: { readonly id: string; readonly index: number; readonly trimmedRowCount: number },
+  ): number {
+    const known = this[kind](replica.id, tablet.id)?.rowIndex;
+    const start = replica.state?.startRowIndexes?.[tablet.index] ?? 0;
+    return Math.max(known ?? start, tablet.trimmedRowCount);
   }
 
   /** Puts the record into the batch of the rows. */

@@ -75,9 +75,8 @@ function rowIndexOf(
   tabletId: string,
   index: number,
 ): number {
-  const known = environment.progress.visible(replica.id, tabletId)?.rowIndex;
-  const trimmed = environment.orderedTablets.get(tabletId)?.visible.trimmedRowCount ?? 0;
-  return Math.max(known ?? replica.state.startRowIndexes?.[index] ?? 0, trimmed);
+  const trimmedRowCount = environment.orderedTablets.get(tabletId)?.visible.trimmedRowCount ?? 0;
+  return environment.progress.firstLacking("visible", replica, { id: tabletId, index, trimmedRowCount });
 }
 
 /** Age of the oldest row that the replica lacks, over all tablets, in milliseconds. */

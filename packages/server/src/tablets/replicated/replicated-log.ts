@@ -108,9 +108,8 @@ export class ReplicatedLog implements Replication {
     return encodeChanges(writes);
   }
 
-  tabletIndexOf(key: Buffer): number {
-    const id = this.table.tabletIdOf(key);
-    return this.table.state.tablets.findIndex((tablet) => tablet.id === id);
+  tabletIndexOf(tabletId: string): number {
+    return this.table.state.tablets.findIndex(({ id }) => id === tabletId);
   }
 
   /** The tablet of the replica that gets the rows of a tablet of a queue. @throws YtError 1 */
@@ -135,11 +134,13 @@ export class ReplicatedLog implements Replication {
     if (record === undefined) {
       return 0;
     }
-    const { index, progress } = this.#services;
-    const known = progress[kind](replicaId, record.id)?.rowIndex;
-    const start = index.find(replicaId)?.state.startRowIndexes?.[tabletIndex] ?? 0;
-    const { trimmedRowCount } = this.#services.tabletById(record.id)[kind];
-    return Math.max(known ?? start, trimmedRowCount);
+    const { index, progress, tabletById } = this.#services;
+    const { trimmedRowCount } = tabletById(record.id)[kind];
+    return progress.firstLacking(
+      kind,
+      { id: replicaId, state: index.find(replicaId)?.state },
+      { id: record.id, index: tabletIndex, trimmedRowCount },
+    );
   }
 
   /** How many rows of a tablet the replica lacks, of those that readers see. */

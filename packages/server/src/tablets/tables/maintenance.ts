@@ -44,11 +44,11 @@ function planTrim(
     return tablet.planTtlTrim(ttlSettings(node.attributes, node.state), nowMs);
   }
   const index = node.state.tablets.findIndex(({ id }) => id === tablet.tabletId);
+  const { trimmedRowCount } = tablet.visible;
   const replicated = environment.replicas
     .of(node.id)
-    .map(
-      ({ id, state }) =>
-        environment.progress.visible(id, tablet.tabletId)?.rowIndex ?? state.startRowIndexes?.[index] ?? 0,
+    .map((replica) =>
+      environment.progress.firstLacking("visible", replica, { id: tablet.tabletId, index, trimmedRowCount }),
     );
   const byAge = tablet.planTtlTrim(logTtlSettings(node.attributes, node.state), nowMs);
   return Math.min(byAge, ...replicated);

@@ -58,8 +58,7 @@ export class LoggedRows {
       if (write.version === undefined) {
         continue;
       }
-      this.table.requireWritableKey(write.key);
-      const index = this.#replication.tabletIndexOf(write.key);
+      const index = this.#replication.tabletIndexOf(this.table.requireWritableKey(write.key));
       const writes = this.#byTablet.get(index) ?? [];
       writes.push(write);
       this.#byTablet.set(index, writes);
