@@ -1,9 +1,16 @@
 /** The real `yt` command and library, in the virtual environments that `scripts/bootstrap.mjs --clients` makes. */
-import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type ProgramProcess, startProcess, type TemporaryDirectory, temporaryDirectory } from "@qyt/testing";
+import {
+  eventually,
+  type ProgramAnswer,
+  type ProgramProcess,
+  runProgram,
+  startProcess,
+  type TemporaryDirectory,
+  temporaryDirectory,
+} from "@qyt/testing";
 
 /** `full` has the YSON bindings and brotli, `plain` has neither. */
 export type Environment = "full" | "plain";
@@ -24,13 +31,6 @@ export function hasEnvironment(name: Environment): boolean {
 /** The interpreter of the environment. */
 export function pythonOf(name: Environment): string {
   return join(root, ".venvs", name, "bin", "python");
-}
-
-export interface Answer {
-  readonly stdout: string;
-  readonly stderr: string;
-  /** The exit code, or the signal that ended it. */
-  readonly exit: number | NodeJS.Signals | null;
 }
 
 /** A running `qyt up` with its data in a folder of its own, and the real client pointed at it. */
@@ -81,30 +81,17 @@ export class ClustersForYt {
   }
 
   /** Runs lines in bash as user bob, after pasting the printed line. */
-  bash(environment: Environment, lines: string, timeoutMs = 240_000): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const child = spawn("bash", ["-c", `${this.exportLine}\n${this.prelude}\n${lines}`], {
-        cwd: this.#folder.path,
-        timeout: timeoutMs,
-        stdio: ["ignore", "pipe", "pipe"],
-        // Nothing of the person's own settings for yt (~/.yt, YT_…) reaches it.
-        env: {
-          PATH: `${join(root, ".venvs", environment, "bin")}${delimiter}${process.env.PATH ?? ""}`,
-          HOME: this.#folder.path,
-          USER: "bob",
-          LANG: "C.UTF-8",
-        },
-      });
-      let stdout = "";
-      let stderr = "";
-      child.stdout.setEncoding("utf8").on("data", (text: string) => {
-        stdout += text;
-      });
-      child.stderr.setEncoding("utf8").on("data", (text: string) => {
-        stderr += text;
-      });
-      child.once("error", reject);
-      child.once("close", (code, signal) => resolve({ stdout, stderr, exit: signal ?? code }));
+  bash(environment: Environment, lines: string, timeoutMs = 240_000): Promise<ProgramAnswer> {
+    return runProgram("bash", ["-c", `${this.exportLine}\n${this.prelude}\n${lines}`], {
+      cwd: this.#folder.path,
+      timeoutMs,
+      // Nothing of the person's own settings for yt (~/.yt, YT_…) reaches it.
+      env: {
+        PATH: `${join(root, ".venvs", environment, "bin")}${delimiter}${process.env.PATH ?? ""}`,
+        HOME: this.#folder.path,
+        USER: "bob",
+        LANG: "C.UTF-8",
+      },
     });
   }
 
@@ -114,16 +101,7 @@ export class ClustersForYt {
   }
 }
 
-/** Asks again while the check fails; its last failure is thrown. */
-export async function soon<T>(check: () => Promise<T>, limitMs = 60_000): Promise<T> {
-  const endMs = performance.now() + limitMs;
-  for (;;) {
-    try {
-      return await check();
-    } catch (thrown) {
-      if (performance.now() > endMs) {
-        throw thrown;
-      }
-    }
-  }
+/** Asks again while the check fails, longer than tests without a real client do; its last failure is thrown. */
+export function soon<T>(check: () => Promise<T>): Promise<T> {
+  return eventually(check, 60_000);
 }

@@ -1,14 +1,13 @@
 /** A running `qyt up` with one cluster, and programs that are run against it. */
-import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { type ProgramProcess, startProcess, type TemporaryDirectory, temporaryDirectory } from "@qyt/testing";
-
-export interface ProgramAnswer {
-  readonly stdout: string;
-  readonly stderr: string;
-  /** The exit code, or the signal that ended it. */
-  readonly exit: number | NodeJS.Signals | null;
-}
+import {
+  type ProgramAnswer,
+  type ProgramProcess,
+  runProgram,
+  startProcess,
+  type TemporaryDirectory,
+  temporaryDirectory,
+} from "@qyt/testing";
 
 /** A cluster in a process of its own, its data in a folder of its own. */
 export class RunningCluster {
@@ -44,23 +43,10 @@ export class RunningCluster {
 
   /** Runs a program in the cluster's folder; nothing of the person's own settings for YTsaurus reaches it. */
   run(program: string, args: readonly string[], timeoutMs = 120_000): Promise<ProgramAnswer> {
-    return new Promise((resolve, reject) => {
-      const child = spawn(program, args, {
-        cwd: this.#folder.path,
-        timeout: timeoutMs,
-        stdio: ["ignore", "pipe", "pipe"],
-        env: { PATH: process.env.PATH ?? "", HOME: this.#folder.path, USER: "bob", LANG: "C.UTF-8" },
-      });
-      let stdout = "";
-      let stderr = "";
-      child.stdout.setEncoding("utf8").on("data", (text: string) => {
-        stdout += text;
-      });
-      child.stderr.setEncoding("utf8").on("data", (text: string) => {
-        stderr += text;
-      });
-      child.once("error", reject);
-      child.once("close", (code, signal) => resolve({ stdout, stderr, exit: signal ?? code }));
+    return runProgram(program, args, {
+      cwd: this.#folder.path,
+      timeoutMs,
+      env: { PATH: process.env.PATH ?? "", HOME: this.#folder.path, USER: "bob", LANG: "C.UTF-8" },
     });
   }
 

@@ -6,12 +6,17 @@
  * prints. A fence in `yson` with a name behind the language is a file of that name. Any other fence is for
  * reading only.
  */
-import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { freePort, type TemporaryDirectory, temporaryDirectory } from "@qyt/testing";
+import {
+  freePort,
+  type ProgramAnswer,
+  runProgram,
+  type TemporaryDirectory,
+  temporaryDirectory,
+} from "@qyt/testing";
 import ts from "typescript";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -79,12 +84,6 @@ export function masked(text: string): string {
     .trimEnd();
 }
 
-export interface Outcome {
-  readonly exit: number | NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** Where snippets run: a folder of their own, the real client, and the page's ports replaced by free ones. */
 export class GuideRun {
   readonly folder: TemporaryDirectory;
@@ -127,7 +126,7 @@ export class GuideRun {
     return `{pythia="http://${first}"; freud="http://${second}"}`;
   }
 
-  async run(snippet: Snippet): Promise<Outcome> {
+  async run(snippet: Snippet): Promise<ProgramAnswer> {
     const text = this.toReal(snippet.text);
     const outcome = await this.#spawn(...(await this.#command(snippet.language, text)));
     return { ...outcome, stdout: this.toPage(outcome.stdout), stderr: this.toPage(outcome.stderr) };
@@ -148,32 +147,19 @@ export class GuideRun {
     }
   }
 
-  async #spawn(command: string, args: readonly string[]): Promise<Outcome> {
+  async #spawn(command: string, args: readonly string[]): Promise<ProgramAnswer> {
     const home = join(this.folder.path, "home");
     await mkdir(home, { recursive: true });
-    return new Promise((resolve, reject) => {
-      const child = spawn(command, args, {
-        cwd: this.folder.path,
-        timeout: 60_000,
-        stdio: ["ignore", "pipe", "pipe"],
-        env: {
-          PATH: `${join(root, ".venvs/full/bin")}${delimiter}${process.env["PATH"] ?? ""}`,
-          HOME: home,
-          USER: "bob",
-          LANG: "C.UTF-8",
-          YT_PROXY_URL_ALIASING_CONFIG: this.aliases,
-        },
-      });
-      let stdout = "";
-      let stderr = "";
-      child.stdout.setEncoding("utf8").on("data", (text: string) => {
-        stdout += text;
-      });
-      child.stderr.setEncoding("utf8").on("data", (text: string) => {
-        stderr += text;
-      });
-      child.once("error", reject);
-      child.once("close", (code, signal) => resolve({ exit: signal ?? code, stdout, stderr }));
+    return runProgram(command, args, {
+      cwd: this.folder.path,
+      timeoutMs: 60_000,
+      env: {
+        PATH: `${join(root, ".venvs/full/bin")}${delimiter}${process.env["PATH"] ?? ""}`,
+        HOME: home,
+        USER: "bob",
+        LANG: "C.UTF-8",
+        YT_PROXY_URL_ALIASING_CONFIG: this.aliases,
+      },
     });
   }
 }

@@ -14,7 +14,7 @@ import {
 import { createClient, type YtClient } from "@qyt/client";
 import { parseStaticConfig, type QueueAgent, startQueueAgent } from "@qyt/queue-agent";
 import { type Cluster, MemoryStore, startCluster } from "@qyt/server";
-import { ForgetfulStore, freePort } from "@qyt/testing";
+import { eventually, ForgetfulStore, freePort } from "@qyt/testing";
 import { errorFromYson, escapeYPathLiteral, parseYson, writeYson } from "@qyt/yson";
 import { pino } from "pino";
 import { ClusterClients } from "../../packages/queue-agent/src/clusters/cluster-clients.ts";
@@ -305,21 +305,6 @@ export class AgentWorld {
   }
 }
 
-/** Runs assertions again until they hold; their last failure is thrown after `limitMs`. */
-export async function eventually<T>(check: () => T | Promise<T>, limitMs = 15_000): Promise<T> {
-  const endMs = performance.now() + limitMs;
-  for (;;) {
-    try {
-      return await check();
-    } catch (thrown) {
-      if (performance.now() > endMs) {
-        throw thrown;
-      }
-    }
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
 /** The error with which the promise is rejected. @throws Error when it is not */
 export async function failureOf(promise: Promise<unknown>): Promise<YtError> {
   const outcome = await promise.then(
@@ -337,7 +322,7 @@ export function reference(text: string): ObjectReference {
   return { cluster: text.slice(0, colon), path: text.slice(colon + 1) };
 }
 
-export { referenceToString };
+export { eventually, referenceToString };
 
 function richPath({ cluster, path }: ObjectReference): string {
   return `<cluster=${cluster}>${path}`;

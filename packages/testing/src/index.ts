@@ -1,5 +1,6 @@
 /** What tests share. Never imported by the product. */
 export { type CertificatePair, TestAuthority } from "./certificates.ts";
+export { eventually } from "./eventually.ts";
 export { FakeClock, settle } from "./fake-clock.ts";
 export { ForgetfulStore } from "./forgetful-store.ts";
 export {
@@ -29,7 +30,9 @@ export {
   type Exit,
   freePort,
   type ProcessOptions,
+  type ProgramAnswer,
   ProgramProcess,
+  runProgram,
   startProcess,
   type TemporaryDirectory,
   temporaryDirectory,

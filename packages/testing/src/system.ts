@@ -151,6 +151,44 @@ export class ProgramProcess {
   }
 }
 
+/** How a program ended, and its two streams. */
+export interface ProgramAnswer {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** The exit code, or the signal that ended it. */
+  readonly exit: number | NodeJS.Signals | null;
+}
+
+/** Runs a program to its end; nothing of this process's environment reaches it but what `env` has. */
+export function runProgram(
+  command: string,
+  args: readonly string[],
+  options: {
+    readonly cwd: string;
+    readonly env: Readonly<Record<string, string>>;
+    readonly timeoutMs: number;
+  },
+): Promise<ProgramAnswer> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      cwd: options.cwd,
+      env: options.env,
+      timeout: options.timeoutMs,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let stdout = "";
+    let stderr = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      stdout += text;
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      stderr += text;
+    });
+    child.once("error", reject);
+    child.once("close", (code, signal) => resolve({ stdout, stderr, exit: signal ?? code }));
+  });
+}
+
 /** Starts `qyt up …args`, or another script, and waits until it is ready. */
 export function startProcess(options: ProcessOptions): Promise<ProgramProcess> {
   return ProgramProcess.start(
