@@ -3,8 +3,7 @@
  * validation, permission documentation and the command reference are derived.
  */
 import { mapOf, type YsonMap, type YsonValue, YtError } from "@qyt/base";
-import { writeDsvDocument } from "@qyt/schema";
-import { type DataFormat, parseFormat, writeStructured } from "@qyt/yson";
+import { type DataFormat, parseFormat } from "@qyt/yson";
 import * as z from "zod";
 import { accessText, type CommandAccess, commandsForBanned } from "./access.ts";
 import type {
@@ -15,6 +14,7 @@ import type {
   DataType,
   StreamResponse,
 } from "./command.ts";
+import { writeDocument } from "./documents.ts";
 import { optional, parameter, readParameters, transactionId } from "./parameters.ts";
 import type { Services } from "./services.ts";
 
@@ -89,12 +89,7 @@ export class CommandContext {
    * @throws YtError 1 when the value cannot be written in the format of the answer
    */
   requireWritable(value: YsonValue): void {
-    const format = this.outputFormat();
-    if (format.name === "dsv") {
-      writeDsvDocument(value, format);
-    } else {
-      writeStructured(value, format);
-    }
+    writeDocument(value, this.outputFormat());
   }
 
   /** One named value: `{name=value}` in v4, the bare value in v3. */

@@ -6,10 +6,10 @@
  * Specified in: yt/yt/server/http_proxy/context.cpp; http-api §7.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { emptyMap, inSlices, type YsonMap, type YsonValue, type YtError } from "@qyt/base";
-import { writeDsvDocument } from "@qyt/schema";
-import { type DataFormat, isLargeValue, writeStructured, writeStructuredInSlices } from "@qyt/yson";
+import { emptyMap, type YsonMap, type YtError } from "@qyt/base";
+import type { DataFormat } from "@qyt/yson";
 import type { CommandResponse, StreamResponse } from "../driver/command.ts";
+import { writeDocumentInTurns } from "../driver/documents.ts";
 import { type ContentEncoding, identityEncoding } from "./content-encoding.ts";
 import { enrichError, errorForBody, errorHeaders, toHttpError } from "./error-reply.ts";
 import type { Exchange } from "./exchange.ts";
@@ -45,7 +45,8 @@ export async function replyCommand(
       exchange.reply(200);
       return;
     case "structured": {
-      const written = writeValue(exchange, response.value, plan.reply.outputFormat);
+      const { outputFormat } = plan.reply;
+      const written = writeDocumentInTurns(response.value, outputFormat, exchange.context.clock);
       const body = written instanceof Promise ? await written : written;
       if (options.isFramed) {
         const parameters = response.responseParameters;
@@ -62,16 +63,6 @@ export async function replyCommand(
     case "stream":
       await new StreamReply(exchange, response, options).run();
   }
-}
-
-/** A large value is written while others have their turn. */
-function writeValue(exchange: Exchange, value: YsonValue, format: DataFormat): Buffer | Promise<Buffer> {
-  if (format.name === "dsv") {
-    return writeDsvDocument(value, format);
-  }
-  return isLargeValue(value)
-    ? inSlices(writeStructuredInSlices(value, format), exchange.context.clock)
-    : writeStructured(value, format);
 }
 
 function streamOf(body: Buffer, responseParameters: YsonMap | undefined): StreamResponse {

@@ -5,7 +5,6 @@
 import {
   bare,
   type Clock,
-  inSlices,
   isMap,
   mapOf,
   toYtError,
@@ -14,17 +13,11 @@ import {
   type YsonValue,
   YtError,
 } from "@qyt/base";
-import {
-  errorToYson,
-  isLargeValue,
-  parseFormat,
-  stringToBytes,
-  writeStructured,
-  writeStructuredInSlices,
-} from "@qyt/yson";
+import { errorToYson, parseFormat, stringToBytes } from "@qyt/yson";
 import { open } from "../access.ts";
 import type { CommandRequest, CommandResponse } from "../command.ts";
 import { type CommandContext, defineCommand, structured } from "../define.ts";
+import { writeDocumentInTurns } from "../documents.ts";
 import { parameter, readInt64, withDefault } from "../parameters.ts";
 import { writing } from "./kinds.ts";
 
@@ -181,10 +174,7 @@ async function bodyOf(
     return stringToBytes(plain);
   }
   parameters.set("input_format", "yson");
-  const format = parseFormat("yson");
-  return isLargeValue(input)
-    ? inSlices(writeStructuredInSlices(input, format), context.services.cell.clock)
-    : writeStructured(input, format);
+  return writeDocumentInTurns(input, parseFormat("yson"), context.services.cell.clock);
 }
 
 async function toResult(response: CommandResponse): Promise<YsonMap> {
