@@ -18,6 +18,7 @@ import { commitPrepared } from "../chunks/commit-prepared.ts";
 import type { DynamicTable } from "../dynamic-table.ts";
 import { createFileType } from "../files/file-type.ts";
 import { BlockMerger, OrderedTablet } from "../ordered/index.ts";
+import { earlierOf } from "../ordered/tablet-state.ts";
 import { replicaTypeName, replicatedTableTypeName } from "../replicated/replica-state.ts";
 import { createReplicaType } from "../replicated/replica-type.ts";
 import { TableReplication } from "../replicated/table-replication.ts";
@@ -229,8 +230,7 @@ export class TableManager {
   async *scanSorted(table: DynamicTable, keyPrefix: readonly RowValue[] = []): AsyncIterable<RowValue[][]> {
     const { keyTypes } = table.rows;
     const to = keyPrefix.length === 0 ? undefined : keyRangeTo(keyPrefix, keyTypes);
-    const timestamp = this.#visibleTimestamp();
-    const letGo = this.#transactions?.hold(timestamp);
+    const { timestamp, letGo } = this.#holdNow();
     try {
       let from: Buffer | undefined = keyRangeFrom(keyPrefix, keyTypes);
       while (from !== undefined) {
@@ -242,7 +242,7 @@ export class TableManager {
         }
       }
     } finally {
-      letGo?.();
+      letGo();
     }
   }
 
@@ -379,13 +379,9 @@ export class TableManager {
 
   /** Keeps what can be read now. */
   #holdNow(): { timestamp: bigint; letGo: () => void } {
-    const timestamp = this.#visibleTimestamp();
+    const timestamp = this.environment.visibleTimestamp();
     const letGo = this.#transactions?.hold(timestamp);
     return { timestamp, letGo: () => letGo?.() };
-  }
-
-  #visibleTimestamp(): bigint {
-    return this.#transactions?.visibleTimestamp ?? this.environment.cell.lastTimestamp;
   }
 
   #schedule(): void {
@@ -466,10 +462,3 @@ export class TableManager {
 const compactedRecordsPerTurn = 200;
 /** How much time of each round goes to one table, in milliseconds. */
 const compactionRoundMs = 100;
-
-function earlierOf(a: bigint, b: bigint): bigint {
-  if (b < a) {
-    return b;
-  }
-  return a;
-}
