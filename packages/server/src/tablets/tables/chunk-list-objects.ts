@@ -15,11 +15,10 @@ import {
 } from "../../cypress/index.ts";
 import { chunkListObjectType, StaticChunkList } from "../chunks/static-chunk-list.ts";
 import type { TableEnvironment } from "./environment.ts";
-import { isOrderedDynamic, type TableState } from "./table-state.ts";
+import { isOrderedDynamic, type TableState, tableObjectType } from "./table-state.ts";
 import { tabletObjectType } from "./tablets.ts";
 
 const typeName = "chunk_list";
-const tableObjectType = 401;
 
 interface ChunkListFigures {
   readonly kind: "static" | "ordered_dynamic_root" | "ordered_dynamic_tablet";

@@ -8,6 +8,7 @@ import { turn, YtError } from "@qyt/base";
 import { EncodedRowsBuilder, type RowValue, type TableSchema } from "@qyt/schema";
 import { prefixRange, WriteBatch } from "../../cell/index.ts";
 import type { Draft, Node } from "../../cypress/index.ts";
+import { commitPrepared } from "../chunks/commit-prepared.ts";
 import { StaticChunkWriter } from "../chunks/static-chunk-writer.ts";
 import { readStore } from "../chunks/store-reader.ts";
 import { putStaged, removeRetained, stagedRows } from "../sorted/retained-record.ts";
@@ -16,11 +17,10 @@ import { putVersion } from "../sorted/stored-versions.ts";
 import { releaseRows, staticChunks, withRows } from "../static/table-rows.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
 import { outputColumns, rowValues } from "./slice-writer.ts";
-import type { TableState } from "./table-state.ts";
+import { type TableState, tableObjectType } from "./table-state.ts";
 import { tabletObjectType } from "./tablets.ts";
 
 const rowsPerCommit = 500;
-const rowsObjectType = 401;
 
 /** Rows of a table in the form that it is about to have. */
 export type StagedRows =
@@ -45,13 +45,13 @@ export async function stageSortedRows(
     );
   }
   const { cell, chunks } = environment;
-  const rowsId = cell.newObjectId(rowsObjectType);
+  const rowsId = cell.newObjectId(tableObjectType);
   const refs = staticChunks(environment, node.state);
   for (const { storeId } of refs) {
     chunks.pin(storeId);
   }
   try {
-    await commit(environment, (batch) => putStaged(batch, rowsId));
+    await commitPrepared(cell, (batch) => putStaged(batch, rowsId));
     const timestamp = cell.nextTimestamp();
     const sink = new VersionSink(schema, rowsId, timestamp, path);
     const names = schema.columns.map(({ name }) => name);
@@ -219,7 +219,7 @@ export async function dropStaged(environment: TableEnvironment, staged: StagedRo
     await staged.writer.abort();
     return;
   }
-  await commit(environment, (batch) => {
+  await commitPrepared(environment.cell, (batch) => {
     const { from, to } = prefixRange(rowsPrefix(staged.rowsId));
     environment.cell.scheduleRangeRemoval(batch, from, to);
     removeRetained(batch, staged.rowsId);
@@ -231,10 +231,4 @@ export async function dropAllStaged(environment: TableEnvironment): Promise<void
   for (const rowsId of stagedRows(environment.cell)) {
     await dropStaged(environment, { kind: "sorted", rowsId, timestamp: 0n });
   }
-}
-
-async function commit(environment: TableEnvironment, fill: (batch: WriteBatch) => void): Promise<void> {
-  const batch = new WriteBatch();
-  fill(batch);
-  await environment.cell.commit({ batch });
 }

@@ -44,6 +44,9 @@ export interface TableState {
   readonly upstreamReplicaId?: string;
 }
 
+/** Of tables in object ids. */
+export const tableObjectType = 401;
+
 /** Nodes of these types are tables. */
 export function isTableType(type: string): boolean {
   return type === "table" || type === replicatedTableTypeName;

@@ -18,10 +18,9 @@ import {
   hasOrderedTablets,
   isSortedDynamic,
   type TableState,
+  tableObjectType,
 } from "./table-state.ts";
 import { destroyOrderedTablet } from "./tablets.ts";
-
-export const tableObjectType = 401;
 
 export function createTableType(environment: TableEnvironment): NodeType<TableState> {
   return {
