@@ -3,42 +3,22 @@
  * Specified in: lz4/lz4 doc/lz4_Block_format.md. Written here because the codec is small and the packages for it are
  * native, or not looked after.
  */
-const hashBits = 14;
-const minMatch = 4;
-const maxOffset = 0xffff;
+import { findCopies, minCopyLength, repeatBytes } from "./copies.ts";
+
 /** The last bytes of a block are literals, and no copy begins in the last twelve. */
-const lastLiterals = 5;
-const matchLimit = 12;
+const blockEnd = { searchBytes: 12, literalBytes: 5 } as const;
 
 /** The content compressed. It may be larger than the content by a little. */
 export function lz4Compress(content: Buffer): Buffer {
   const output = Buffer.allocUnsafe(16 + content.length + Math.ceil(content.length / 255));
-  const table = new Int32Array(1 << hashBits).fill(-1);
   let out = 0;
-  let literalStart = 0;
-  let at = 0;
-  while (at + matchLimit <= content.length) {
-    const word = content.readUInt32LE(at);
-    const slot = Math.imul(word, 0x9e3779b1) >>> (32 - hashBits);
-    const candidate = table[slot] ?? -1;
-    table[slot] = at;
-    if (candidate < 0 || at - candidate > maxOffset || content.readUInt32LE(candidate) !== word) {
-      // What does not compress is passed over ever faster.
-      at += 1 + ((at - literalStart) >> 6);
-      continue;
-    }
-    let end = at + minMatch;
-    const limit = content.length - lastLiterals;
-    for (let from = candidate + minMatch; end < limit && content[from] === content[end]; from++) {
-      end++;
-    }
-    out = writeSequence(output, out, content.subarray(literalStart, at), end - at - minMatch);
-    out = output.writeUInt16LE(at - candidate, out);
-    out = writeLength(output, out, end - at - minMatch);
-    at = end;
-    literalStart = end;
-  }
-  out = writeSequence(output, out, content.subarray(literalStart), 0);
+  const rest = findCopies(content, blockEnd, (literals, offset, length) => {
+    const matchCode = length - minCopyLength;
+    out = writeSequence(output, out, literals, matchCode);
+    out = output.writeUInt16LE(offset, out);
+    out = writeLength(output, out, matchCode);
+  });
+  out = writeSequence(output, out, rest, 0);
   return output.subarray(0, out);
 }
 
@@ -98,13 +78,12 @@ export function lz4Decompress(block: Uint8Array, contentLength: number): Buffer 
     }
     const low = byte();
     const offset = low + byte() * 256;
-    const size = lengthOf(token & 15) + minMatch;
+    const size = lengthOf(token & 15) + minCopyLength;
     if (offset === 0 || offset > out || out + size > contentLength) {
       throw new RangeError("LZ4 copy is out of range");
     }
-    for (let end = out + size; out < end; out++) {
-      output[out] = output[out - offset] ?? 0;
-    }
+    repeatBytes(output, out, offset, size);
+    out += size;
   }
   if (out !== contentLength) {
     throw new RangeError(`LZ4 block has ${out} bytes of content instead of ${contentLength}`);

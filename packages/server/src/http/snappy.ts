@@ -3,38 +3,21 @@
  * Specified in: google/snappy format_description.txt. Written here because the codec is small and the packages
  * for it are native, or not looked after.
  */
-const hashBits = 14;
-const minMatch = 4;
-const maxOffset = 0xffff;
+import { findCopies, minCopyLength, repeatBytes } from "./copies.ts";
+
 const maxCopyLength = 64;
+/** Copies begin and end anywhere. */
+const frameEnd = { searchBytes: minCopyLength, literalBytes: 0 } as const;
 
 /** The content compressed. It may be larger than the content by a little. */
 export function snappyCompress(content: Buffer): Buffer {
   const output = Buffer.allocUnsafe(32 + content.length + Math.ceil(content.length / 6));
   let out = writeVarint(output, content.length);
-  const table = new Int32Array(1 << hashBits).fill(-1);
-  let literalStart = 0;
-  let at = 0;
-  while (at + minMatch <= content.length) {
-    const word = content.readUInt32LE(at);
-    const slot = Math.imul(word, 0x1e35a7bd) >>> (32 - hashBits);
-    const candidate = table[slot] ?? -1;
-    table[slot] = at;
-    if (candidate < 0 || at - candidate > maxOffset || content.readUInt32LE(candidate) !== word) {
-      // What does not compress is passed over ever faster.
-      at += 1 + ((at - literalStart) >> 6);
-      continue;
-    }
-    let end = at + minMatch;
-    for (let from = candidate + minMatch; end < content.length && content[from] === content[end]; from++) {
-      end++;
-    }
-    out = writeLiteral(output, out, content.subarray(literalStart, at));
-    out = writeCopies(output, out, { offset: at - candidate, length: end - at });
-    at = end;
-    literalStart = end;
-  }
-  out = writeLiteral(output, out, content.subarray(literalStart));
+  const rest = findCopies(content, frameEnd, (literals, offset, length) => {
+    out = writeLiteral(output, out, literals);
+    out = writeCopies(output, out, { offset, length });
+  });
+  out = writeLiteral(output, out, rest);
   return output.subarray(0, out);
 }
 
@@ -148,9 +131,8 @@ export function snappyDecompress(frame: Uint8Array): Buffer {
     if (offset === 0 || offset > out || out + size > length) {
       throw new RangeError("Snappy copy is out of range");
     }
-    for (let end = out + size; out < end; out++) {
-      output[out] = output[out - offset] ?? 0;
-    }
+    repeatBytes(output, out, offset, size);
+    out += size;
   }
   if (out !== length) {
     throw new RangeError(`Snappy frame has ${out} bytes of content instead of ${length}`);
