@@ -164,13 +164,13 @@ class Agent {
       stateReader,
       alerts,
       isLeader: () => election.isLeader,
-      onChanged: () => void shardingManager.runOnce(),
+      onChanged: () => void shardingManager.pass.runOnce(),
     });
     this.#metrics.attach({
       registry: pass.registry,
-      poll: pass.poll,
-      synchronizer: synchronizer.status,
-      shardingManager: shardingManager.status,
+      poll: pass.poll.status,
+      synchronizer: synchronizer.pass.status,
+      shardingManager: shardingManager.pass.status,
       alerts,
       exportManager,
       isBanned: () => shardingManager.isBanned,
@@ -180,15 +180,15 @@ class Agent {
     this.#orchid = agentOrchid(context, {
       pass,
       alerts,
-      shardingManager,
-      synchronizer,
+      shardingManager: shardingManager.pass.status,
+      synchronizer: synchronizer.pass.status,
       others,
       config: () => staticConfigToYson(this.#config),
       dynamicConfig: () => dynamicConfig.orchid(),
     });
     await registration.start(signal);
     election.start();
-    for (const part of [alertCollection(context, alerts), shardingManager, synchronizer, pass]) {
+    for (const part of [alertCollection(context, alerts), shardingManager.pass, synchronizer.pass, pass]) {
       part.start();
       this.#closers.push(() => part.stop());
     }

@@ -4,14 +4,14 @@
  *
  * Specified in: yt/yt/server/queue_agent/queue_agent.cpp (TQueueAgent::Pass).
  */
-import { toYtError, type YsonMap, type YtError } from "@qyt/base";
+import { toYtError } from "@qyt/base";
 import { alertKinds } from "../alerts/alert-kinds.ts";
-import type { AlertManager, ManagedAlertCollector } from "../alerts/alert-manager.ts";
+import type { AlertManager } from "../alerts/alert-manager.ts";
 import type { AgentContext } from "../context.ts";
 import { ExportManager } from "../exports/export-manager.ts";
 import type { ConsumerRow, DynamicState, QueueRow, RegistrationRow } from "../objects/state-rows.ts";
-import { PassStatus } from "../pass-status.ts";
 import { PeriodicExecutor } from "../periodic.ts";
+import { PeriodicPass } from "../periodic-pass.ts";
 import { AgentReads } from "../reads/agent-reads.ts";
 import { ErrorOrigin } from "../snapshots/error-origin.ts";
 import { Trimmer } from "../trimming/trimmer.ts";
@@ -47,13 +47,10 @@ const noRegistrations: readonly RegistrationRow[] = [];
 
 export class AgentPass {
   readonly registry = new ObjectRegistry();
-  /** Of the poll pass. */
-  readonly poll: PassStatus;
+  readonly poll: PeriodicPass;
   readonly #context: AgentContext;
   readonly #options: AgentPassOptions;
   readonly #environment: ControllerEnvironment;
-  readonly #alerts: ManagedAlertCollector;
-  readonly #poll: PeriodicExecutor;
   readonly #ticks: ControllerTicks;
   readonly #alertCollection: PeriodicExecutor;
   #state: DynamicState = emptyState;
@@ -65,8 +62,6 @@ export class AgentPass {
     const { clock, config, logger } = context;
     this.#context = context;
     this.#options = options;
-    this.poll = new PassStatus(clock);
-    this.#alerts = options.alerts.collector();
     this.#environment = {
       context,
       registry: this.registry,
@@ -77,21 +72,19 @@ export class AgentPass {
       profiler: options.profiler ?? {},
       stateAgeMs: () => clock.monotonic() - this.#stateReadMs,
     };
-    const onError = (error: YtError): void => {
-      logger.error({ err: error }, "Work of the queue agent failed");
-    };
-    this.#poll = new PeriodicExecutor({
-      clock,
+    this.poll = new PeriodicPass({
+      context,
+      alerts: options.alerts,
       periodMs: () => config().agent.passPeriodMs,
       run: (signal) => this.#pass(signal),
-      onError,
+      failedAlert: alertKinds.agentPassFailed,
     });
     this.#ticks = new ControllerTicks(context, this.registry, this.#environment.reads);
     this.#alertCollection = new PeriodicExecutor({
       clock,
       periodMs: () => config().alertCollectionPeriodMs,
       run: async () => this.collectAlerts(),
-      onError,
+      onError: (error) => logger.error({ err: error }, "Work of the queue agent failed"),
     });
   }
 
@@ -100,33 +93,28 @@ export class AgentPass {
     return this.#state;
   }
 
-  /** Of the poll pass itself, for the Orchid: `pass_instant`, `pass_index`, `pass_error`. */
-  status(): YsonMap {
-    return this.poll.orchid();
-  }
-
   /** How long the passes of all controllers took the last time, in milliseconds; `null`: never yet. */
   get controllerPassDurationMs(): number | null {
     return this.#ticks.durationMs;
   }
 
   start(): void {
-    this.#poll.start();
+    this.poll.start();
     this.#ticks.start();
     this.#alertCollection.start();
   }
 
   /** Stops the passes, then all controllers with their exports. */
   async stop(): Promise<void> {
-    await Promise.all([this.#poll.stop(), this.#ticks.stop(), this.#alertCollection.stop()]);
+    await Promise.all([this.poll.stop(), this.#ticks.stop(), this.#alertCollection.stop()]);
     const objects = [...this.registry.queues.values(), ...this.registry.consumers.values()];
     this.registry.replace(new Map(), new Map());
     await Promise.all(objects.map((object) => object.stop()));
   }
 
-  /** One poll pass; new controllers start to run. Never rejects: see `status`. */
+  /** One poll pass; new controllers start to run. Never rejects: see `poll`. */
   runOnce(): Promise<void> {
-    return this.#poll.runOnce();
+    return this.poll.runOnce();
   }
 
   /** One pass of every controller, queues first; waits for all of them. */
@@ -143,23 +131,18 @@ export class AgentPass {
 
   async #pass(signal: AbortSignal): Promise<void> {
     try {
-      await this.poll.measure(async () => {
+      await this.poll.status.measure(async () => {
         const startMs = this.#context.clock.monotonic();
         const state = await this.#options.stateReader.read(signal);
         this.#follow(state);
         this.#state = state;
         this.#stateReadMs = startMs;
       });
-      await this.#synchronizeNames(signal);
     } catch (thrown) {
-      if (signal.aborted) {
-        return;
-      }
-      const error = this.#environment.origin.again(toYtError(thrown), this.poll.error);
-      this.poll.fail(error);
-      this.#alerts.stage(alertKinds.agentPassFailed, error);
+      throw this.#environment.origin.again(toYtError(thrown), this.poll.status.error);
     }
-    this.#alerts.publish();
+    await this.#synchronizeNames(signal);
+    this.poll.alerts.publish();
   }
 
   /** What fails here fails no pass: nothing that an agent does rests on the names. */
@@ -168,7 +151,7 @@ export class AgentPass {
       await this.#options.consumerNames?.synchronize(this.#state, this.registry.consumers, signal);
     } catch (thrown) {
       if (!signal.aborted) {
-        this.#alerts.stage(
+        this.poll.alerts.stage(
           alertKinds.agentPassFailed,
           toYtError(thrown).wrap("Error while synchronizing multi_consumer_names table"),
         );

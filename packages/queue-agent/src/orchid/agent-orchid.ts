@@ -35,7 +35,7 @@ export function agentOrchid(context: AgentContext, parts: AgentOrchidParts): Orc
   const { agentId } = context;
   const handlesReplicated = (): boolean => context.config().agent.handleReplicatedObjects;
   const common = { pass, agentId, handlesReplicated };
-  const status = (field: string): OrchidNode => valueNode(() => pass.status().get(field) ?? null);
+  const status = (field: string): OrchidNode => valueNode(() => pass.poll.status.orchid().get(field) ?? null);
   return mapNode({
     config: parts.config === undefined ? undefined : valueNode(parts.config),
     dynamic_config_manager: parts.dynamicConfig === undefined ? undefined : valueNode(parts.dynamicConfig),

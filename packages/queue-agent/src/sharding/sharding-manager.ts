@@ -4,14 +4,13 @@
  *
  * Specified in: yt/yt/server/queue_agent/queue_agent_sharding_manager.cpp.
  */
-import { mapOf, toYtError, type YsonValue, YtError } from "@qyt/base";
+import { mapOf, toYtError, YtError } from "@qyt/base";
 import { escapeYPathLiteral } from "@qyt/yson";
 import { alertKinds } from "../alerts/alert-kinds.ts";
-import type { AlertManager, ManagedAlertCollector } from "../alerts/alert-manager.ts";
+import type { AlertManager } from "../alerts/alert-manager.ts";
 import type { AgentContext } from "../context.ts";
 import type { DynamicState } from "../objects/state-rows.ts";
-import { PassStatus } from "../pass-status.ts";
-import { PeriodicExecutor } from "../periodic.ts";
+import { PeriodicPass } from "../periodic-pass.ts";
 import { deleteYson, insertYson } from "../state/row-io.ts";
 import type { StateReader } from "../state/state-reader.ts";
 import type { StateTables } from "../state/state-tables.ts";
@@ -33,10 +32,8 @@ export interface ShardingOptions {
 const deadNodeLifetimeMs = 600_000;
 
 export class ShardingManager {
+  readonly pass: PeriodicPass;
   readonly #options: ShardingOptions;
-  readonly #executor: PeriodicExecutor;
-  readonly #alerts: ManagedAlertCollector;
-  readonly status: PassStatus;
   #isBanned = false;
   /** Monotonic time since which the leader has seen an instance dead. */
   readonly #deadSinceMs = new Map<string, number>();
@@ -44,43 +41,21 @@ export class ShardingManager {
   #settled: { readonly state: DynamicState; readonly instances: string } | undefined;
 
   constructor(options: ShardingOptions) {
-    const { context } = options;
+    const { context, alerts } = options;
     this.#options = options;
-    this.#alerts = options.alerts.collector();
-    this.status = new PassStatus(context.clock);
-    this.#executor = new PeriodicExecutor({
-      clock: context.clock,
+    this.pass = new PeriodicPass({
+      context,
+      alerts,
       periodMs: () => context.config().sharding.passPeriodMs,
       run: (signal) => this.#pass(signal),
-      onError: (error) => {
-        context.logger.error({ err: error }, "Queue agent sharding manager pass failed");
-        this.status.fail(error);
-        this.#alerts.stage(alertKinds.shardingManagerPassFailed, error);
-        this.#alerts.publish();
-      },
+      failedAlert: alertKinds.shardingManagerPassFailed,
+      failedText: "Queue agent sharding manager pass failed",
     });
-  }
-
-  start(): void {
-    this.#executor.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#executor.stop();
-  }
-
-  runOnce(): Promise<void> {
-    return this.#executor.runOnce();
   }
 
   /** Whether this instance was banned when the latest pass looked. */
   get isBanned(): boolean {
     return this.#isBanned;
-  }
-
-  /** `queue_agent_sharding_manager` of the Orchid. */
-  orchid(): YsonValue {
-    return this.status.orchid();
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
@@ -99,18 +74,18 @@ export class ShardingManager {
     if (active[0]?.id !== agentId || !this.#options.isPresent()) {
       this.#settled = undefined;
       this.#deadSinceMs.clear();
-      this.status.rest();
-      this.#alerts.publish();
+      this.pass.status.rest();
+      this.pass.alerts.publish();
       return;
     }
-    await this.status.measure(() =>
+    await this.pass.status.measure(() =>
       this.#map(
         instances,
         active.map(({ id }) => id),
         signal,
       ),
     );
-    this.#alerts.publish();
+    this.pass.alerts.publish();
     await this.#removeDeadNodes(instances, signal);
   }
 

@@ -8,12 +8,11 @@ import { isMap, type mapOf, toYtError, turn, type YsonValue, YtError } from "@qy
 import { isRetriable } from "@qyt/client";
 import type { AlertKind } from "../alerts/alert.ts";
 import { alertKinds } from "../alerts/alert-kinds.ts";
-import type { AlertManager, ManagedAlertCollector } from "../alerts/alert-manager.ts";
+import type { AlertManager } from "../alerts/alert-manager.ts";
 import { type BatchCall, executeReads, outputField } from "../clusters/batch.ts";
 import type { AgentContext } from "../context.ts";
 import type { StateRow } from "../objects/state-rows.ts";
-import { PassStatus } from "../pass-status.ts";
-import { PeriodicExecutor } from "../periodic.ts";
+import { PeriodicPass } from "../periodic-pass.ts";
 import { integerOf } from "../scalars.ts";
 import { deleteYson, insertYson } from "../state/row-io.ts";
 import type { StateReader } from "../state/state-reader.ts";
@@ -55,56 +54,32 @@ const polledRevisionsFailed: AlertKind = {
 const rowsPerTurn = 200;
 
 export class Synchronizer {
+  readonly pass: PeriodicPass;
   readonly #options: SynchronizerOptions;
-  readonly #executor: PeriodicExecutor;
-  readonly #alerts: ManagedAlertCollector;
-  readonly status: PassStatus;
 
   constructor(options: SynchronizerOptions) {
-    const { context } = options;
+    const { context, alerts } = options;
     this.#options = options;
-    this.#alerts = options.alerts.collector();
-    this.status = new PassStatus(context.clock);
-    this.#executor = new PeriodicExecutor({
-      clock: context.clock,
+    this.pass = new PeriodicPass({
+      context,
+      alerts,
       periodMs: () => context.config().synchronizer.passPeriodMs,
       run: (signal) => this.#pass(signal),
-      onError: (error) => {
-        context.logger.error({ err: error }, "Cypress synchronizer pass failed");
-        this.status.fail(error);
-        this.#alerts.stage(alertKinds.synchronizerPassFailed, error);
-        this.#alerts.publish();
-      },
+      failedAlert: alertKinds.synchronizerPassFailed,
+      failedText: "Cypress synchronizer pass failed",
     });
-  }
-
-  start(): void {
-    this.#executor.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#executor.stop();
-  }
-
-  runOnce(): Promise<void> {
-    return this.#executor.runOnce();
-  }
-
-  /** `cypress_synchronizer` of the Orchid. */
-  orchid(): YsonValue {
-    return this.status.orchid();
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
     const { context, isLeader } = this.#options;
     if (!isLeader()) {
-      this.status.rest();
-      this.#alerts.publish();
+      this.pass.status.rest();
+      this.pass.alerts.publish();
       return;
     }
     if (context.config().synchronizer.enable) {
-      await this.status.measure(() => this.#synchronize(signal));
-      this.#alerts.publish();
+      await this.pass.status.measure(() => this.#synchronize(signal));
+      this.pass.alerts.publish();
     }
   }
 
@@ -250,12 +225,12 @@ export class Synchronizer {
       alert === "synchronizerUnableToFetchObjectRevisions" && policy === "polling"
         ? polledRevisionsFailed
         : alertKinds[alert];
-    this.#alerts.stage(kind, toYtError(thrown), new Map([["cluster", cluster]]));
+    this.pass.alerts.stage(kind, toYtError(thrown), new Map([["cluster", cluster]]));
   }
 
   #reportConflicts(rows: ObjectRows): void {
     for (const { cluster, path } of conflictingReferences(rows)) {
-      this.#alerts.stage(
+      this.pass.alerts.stage(
         alertKinds.synchronizerConflictingDynamicStateObjects,
         new YtError(`The object ${cluster}:${path} is both a queue and a consumer in the state tables`),
         new Map([
