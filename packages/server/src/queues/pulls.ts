@@ -18,7 +18,7 @@ import type {
   PullResult,
   PullStart,
 } from "./pull-types.ts";
-import { type ConsumerReference, clusterOf, consumerNameOf, formatReference } from "./reference.ts";
+import { clusterOf, consumerNameOf, consumerOf, formatReference } from "./reference.ts";
 import { requireKnownCluster, requireLocalCluster, resolveConsumer } from "./references.ts";
 import { pullRemote } from "./remote-pulls.ts";
 
@@ -113,12 +113,10 @@ async function requireForeignRegistration(
   consumerPath: RichPath,
 ): Promise<void> {
   const queue = { cluster: services.clusterName, path: table.path };
-  const name = consumerNameOf(consumerPath);
-  const consumer: ConsumerReference = {
-    cluster: clusterOf(consumerPath) ?? "",
-    path: consumerPath.path,
-    ...(name === undefined ? {} : { name }),
-  };
+  const consumer = consumerOf(
+    { cluster: clusterOf(consumerPath) ?? "", path: consumerPath.path },
+    consumerNameOf(consumerPath),
+  );
   if ((await services.registrations.find(context, queue, consumer)) === undefined) {
     throw new YtError(
       `Consumer ${formatReference(consumer)} is not registered for queue ${formatReference(queue)}`,

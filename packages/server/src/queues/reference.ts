@@ -1,5 +1,5 @@
 /** The names of queues and consumers: what a rich path says, and what is stored. */
-import { bare, YtError } from "@qyt/base";
+import { Attributed, bare, mapOf, type YsonValue, YtError } from "@qyt/base";
 import type { RichPath } from "@qyt/yson";
 import { normalizeClusterName } from "../clusters/index.ts";
 
@@ -12,6 +12,16 @@ export interface Reference {
 /** A consumer; with a name, one of several that share a table. */
 export interface ConsumerReference extends Reference {
   readonly name?: string;
+}
+
+/** A consumer of the table; the only one without a name. */
+export function consumerOf(table: Reference, name: string | undefined): ConsumerReference {
+  return name === undefined ? table : { ...table, name };
+}
+
+/** As a rich path, in answers and in requests to other clusters. */
+export function referenceToYson({ cluster, path, name }: ConsumerReference): YsonValue {
+  return new Attributed(mapOf({ cluster, queue_consumer_name: name }), path);
 }
 
 /** `pythia://tmp/q`. */

@@ -9,7 +9,13 @@ import type { CommandOptions, YtClient } from "@qyt/client";
 import type { RichPath } from "@qyt/yson";
 import { isUnanswered } from "../clusters/index.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
-import { type ConsumerReference, clusterOf, consumerNameOf, type Reference } from "./reference.ts";
+import {
+  type ConsumerReference,
+  clusterOf,
+  consumerNameOf,
+  consumerOf,
+  type Reference,
+} from "./reference.ts";
 
 /** `resolveReference` for the path of a consumer. */
 export async function resolveConsumer(
@@ -20,7 +26,7 @@ export async function resolveConsumer(
 ): Promise<ConsumerReference> {
   const name = consumerNameOf(path);
   const reference = await resolveReference(services, context, path, mode);
-  return name === undefined ? reference : { ...reference, name };
+  return consumerOf(reference, name);
 }
 
 /**

@@ -3,21 +3,11 @@
  *
  * Specified in: yt/yt/ytlib/queue_client/records/consumer_registration.yaml.
  */
-import {
-  Attributed,
-  attributesOf,
-  bare,
-  emptyMap,
-  isList,
-  isMap,
-  mapOf,
-  type YsonMap,
-  type YsonValue,
-} from "@qyt/base";
+import { attributesOf, bare, emptyMap, isList, isMap, mapOf, type YsonMap, type YsonValue } from "@qyt/base";
 import { type RowValue, TableSchema, YsonAny } from "@qyt/schema";
 import { bytesToString, parseRichPath, parseYson, stringToBytes, writeYson, writeYsonText } from "@qyt/yson";
 import type { ConsumerReference, Reference } from "./reference.ts";
-import { consumerNameOf } from "./reference.ts";
+import { consumerNameOf, consumerOf, referenceToYson } from "./reference.ts";
 
 export const registrationTablePath = "//sys/queue_agents/consumer_registrations";
 
@@ -119,18 +109,14 @@ export function registrationToYson(registration: Registration): YsonMap {
   let told = toldRegistrations.get(registration);
   if (told === undefined) {
     told = new Map<string, YsonValue>([
-      ["queue_path", toldPath(registration.queue)],
-      ["consumer_path", toldPath(registration.consumer)],
+      ["queue_path", referenceToYson(registration.queue)],
+      ["consumer_path", referenceToYson(registration.consumer)],
       ["vital", registration.vital],
       ["partitions", registration.partitions],
     ]);
     toldRegistrations.set(registration, told);
   }
   return told;
-}
-
-function toldPath({ cluster, path, name }: ConsumerReference): YsonValue {
-  return new Attributed(mapOf({ cluster, queue_consumer_name: name }), path);
 }
 
 /** Of an answer of `list_queue_consumer_registrations`. */
@@ -140,7 +126,7 @@ export function registrationOfYson(item: YsonValue): Registration {
   const name = attributesOf(consumer).get("queue_consumer_name");
   const registration: Registration = {
     queue: referenceOf(map.get("queue_path") ?? null),
-    consumer: { ...referenceOf(consumer), ...(typeof name === "string" ? { name } : {}) },
+    consumer: consumerOf(referenceOf(consumer), typeof name === "string" ? name : undefined),
     vital: map.get("vital") === true,
     partitions: readPartitions(map.get("partitions") ?? null),
   };

@@ -6,13 +6,13 @@
  *
  * Specified in: yt/yt/ytlib/queue_client/registration_manager.cpp.
  */
-import { Attributed, isList, mapOf, toYtError, type YsonValue, YtError } from "@qyt/base";
+import { isList, mapOf, toYtError, type YsonValue, YtError } from "@qyt/base";
 import type { CommandOptions, YtClient } from "@qyt/client";
 import { stringToBytes } from "@qyt/yson";
 import { type CallBounds, type ClusterDirectory, isUnanswered } from "../clusters/index.ts";
 import type { DynamicTable, TableManager, TabletTransactions } from "../tablets/index.ts";
 import type { Keepers } from "./keepers.ts";
-import type { ConsumerReference, Reference } from "./reference.ts";
+import { type ConsumerReference, type Reference, referenceToYson } from "./reference.ts";
 import { RegistrationCopy } from "./registration-copy.ts";
 import {
   keyObject,
@@ -204,9 +204,5 @@ export class RemoteRegistrationTable implements RegistrationTable {
 
 /** Parameters of the commands that make and end registrations. */
 function pathsOf(queue: Reference, consumer: ConsumerReference): Record<string, YsonValue> {
-  const { cluster, path, name } = consumer;
-  return {
-    queue_path: new Attributed(mapOf({ cluster: queue.cluster }), queue.path),
-    consumer_path: new Attributed(mapOf({ cluster, queue_consumer_name: name }), path),
-  };
+  return { queue_path: referenceToYson(queue), consumer_path: referenceToYson(consumer) };
 }

@@ -8,7 +8,7 @@ import type { RichPath } from "@qyt/yson";
 import { isUnanswered } from "../clusters/index.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
 import type { ConsumerReference, Reference } from "./reference.ts";
-import { clusterOf, consumerNameOf, formatReference } from "./reference.ts";
+import { clusterOf, consumerNameOf, consumerOf, formatReference } from "./reference.ts";
 import { isServedHere, resolveConsumer, resolveReference } from "./references.ts";
 import type { Registration } from "./registration-rows.ts";
 
@@ -89,8 +89,7 @@ export async function unregisterQueueConsumer(
   const { queuePath, consumerPath } = parameters;
   const queue = await resolveOrTake(services, context, queuePath);
   const consumer = await resolveOrTake(services, context, consumerPath);
-  const name = consumerNameOf(consumerPath);
-  const registered = name === undefined ? consumer.reference : { ...consumer.reference, name };
+  const registered = consumerOf(consumer.reference, consumerNameOf(consumerPath));
   const unanswered = queue.unanswered ?? consumer.unanswered;
   if (
     unanswered !== undefined &&

@@ -2,24 +2,14 @@
  * Pulls through a consumer here from a queue on another cluster: that cluster reads and, if asked, waits;
  * its rows pass through as bytes.
  */
-import {
-  Attributed,
-  bare,
-  isMap,
-  mapOf,
-  toYtError,
-  Uint64,
-  withAttributes,
-  type YsonValue,
-  YtError,
-} from "@qyt/base";
+import { bare, isMap, toYtError, Uint64, withAttributes, type YsonValue, YtError } from "@qyt/base";
 import { readChunks, type TransportResponse } from "@qyt/client";
 import { parseYson } from "@qyt/yson";
 import type { RemoteCall } from "../clusters/index.ts";
 import type { QueueContext, QueueServices } from "./context.ts";
 import type { PullQueueConsumerParameters, PullResult, PullStart, PullSummary } from "./pull-types.ts";
 import type { Wait } from "./pull-waits.ts";
-import type { ConsumerReference, Reference } from "./reference.ts";
+import { type ConsumerReference, type Reference, referenceToYson } from "./reference.ts";
 
 /** How long the other cluster may take for each piece of its answer, in milliseconds. */
 const pieceTimeoutMs = 30_000;
@@ -63,7 +53,7 @@ export async function pullRemote(
         isVolatile: false,
         parameters: {
           queue_path: queue.path,
-          consumer_path: services.clusters.isAuthenticated ? pathOf(consumer) : undefined,
+          consumer_path: services.clusters.isAuthenticated ? referenceToYson(consumer) : undefined,
           partition_index: BigInt(parameters.partitionIndex),
           offset,
           max_row_count: parameters.maxRowCount,
@@ -90,10 +80,6 @@ export async function pullRemote(
     }
   };
   return { chunks: passOn(call, response, wait, checkAgain), summary: () => summary };
-}
-
-function pathOf({ cluster, path, name }: ConsumerReference): YsonValue {
-  return new Attributed(mapOf({ cluster, queue_consumer_name: name }), path);
 }
 
 function stopping(thrown: unknown): YtError {
