@@ -9,6 +9,7 @@ export {
   type Timer,
 } from "./clock.ts";
 export { type ErrorCodeName, errorCodes, retriableCodes } from "./codes.ts";
+export { durationOfText, durationUnits } from "./durations.ts";
 export { toYtError, YtError, type YtErrorOptions } from "./error.ts";
 export type { DescriptionTable, ErrorDescription } from "./error-description.ts";
 export { errorAreas, errorDescriptions } from "./error-descriptions.ts";

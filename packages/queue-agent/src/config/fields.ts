@@ -4,7 +4,17 @@
  *
  * Specified in: yt/yt/core/ytree/yson_struct.cpp (errors of fields, unrecognized options).
  */
-import { bare, emptyMap, isList, isMap, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import {
+  bare,
+  durationUnits,
+  emptyMap,
+  isList,
+  isMap,
+  Uint64,
+  type YsonMap,
+  type YsonValue,
+  YtError,
+} from "@qyt/base";
 
 export interface IntegerBounds {
   readonly min?: number;
@@ -220,20 +230,11 @@ export function readBoolean(value: YsonValue): boolean | undefined {
   return plain === "false" || plain === "0" || integer === 0n ? false : undefined;
 }
 
-const unitsInMs: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
-};
-
 /** Specified in: yt/yt/core/ytree/serialize.cpp (Deserialize of TDuration). */
 function readDuration(value: YsonValue): number | undefined {
   if (typeof value === "string") {
     const [, digits, unit = ""] = /^(\d{1,15})(ms|[smhdw])$/.exec(value) ?? [];
-    const factor = unitsInMs[unit];
+    const factor = durationUnits[unit];
     return digits === undefined || factor === undefined ? undefined : inRange(Number(digits) * factor);
   }
   const integer = integerOf(value);

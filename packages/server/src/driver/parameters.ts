@@ -5,7 +5,17 @@
  *
  * Specified in: yt/yt/core/ytree/yson_struct_detail (coercions), the driver's command headers (names).
  */
-import { Attributed, bare, isList, isMap, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import {
+  Attributed,
+  bare,
+  durationOfText,
+  isList,
+  isMap,
+  Uint64,
+  type YsonMap,
+  type YsonValue,
+  YtError,
+} from "@qyt/base";
 import { parseRichPath, type RichPath } from "@qyt/yson";
 import * as z from "zod";
 
@@ -72,16 +82,6 @@ export function withDefault<T>(schema: z.ZodType<T>, fallback: NoInfer<T>): z.Zo
     .meta({ ...(schema.meta() ?? {}), optional: true, default: fallback });
 }
 
-const durationUnits: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 7 * 86_400_000,
-  us: 0.001,
-};
-
 /** A duration in milliseconds, from a number of milliseconds or a text such as `5s`, `1h`, `36h`. */
 export function readDuration(value: YsonValue): number {
   const plain = bare(value);
@@ -92,10 +92,9 @@ export function readDuration(value: YsonValue): number {
     return plain;
   }
   if (typeof plain === "string") {
-    const match = /^(\d+(?:\.\d+)?)(us|ms|s|m|h|d|w)$/.exec(plain);
-    const unit = match === null ? undefined : durationUnits[match[2] ?? ""];
-    if (match !== null && unit !== undefined) {
-      return Number(match[1]) * unit;
+    const duration = durationOfText(plain);
+    if (duration !== undefined) {
+      return duration;
     }
     if (/^\d+$/.test(plain)) {
       return Number(plain);

@@ -3,7 +3,7 @@
  * Specified in: yt/yt/server/master/table_server/table_node_proxy_detail.cpp,
  * yt/yt/server/lib/tablet_node/config.cpp (mount settings).
  */
-import { bare, isMap, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { bare, durationOfText, isMap, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { timestampFromMs } from "@qyt/schema";
 import {
   defaultFlushSettings,
@@ -187,22 +187,13 @@ function number(value: YsonValue | undefined, fallback: number): number {
   return typeof plain === "number" ? plain : fallback;
 }
 
-const durationPattern = /^(\d+(?:\.\d+)?)(us|ms|s|m|h|d|w)?$/;
-const durationUnits: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
-  us: 0.001,
-};
-
 /** Milliseconds as a number or a string such as `36h`. */
 function durationMs(value: YsonValue | undefined, fallback: number): number {
   const plain = value === undefined ? undefined : bare(value);
-  const match = typeof plain === "string" ? durationPattern.exec(plain) : null;
-  return match === null ? number(value, fallback) : Number(match[1]) * (durationUnits[match[2] ?? "ms"] ?? 1);
+  if (typeof plain !== "string") {
+    return number(value, fallback);
+  }
+  return durationOfText(plain) ?? (/^\d+(?:\.\d+)?$/.test(plain) ? Number(plain) : fallback);
 }
 
 /** How the dynamic store of the table's tablets is flushed. An entity as the period switches it off. */
