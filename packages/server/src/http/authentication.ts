@@ -1,5 +1,4 @@
 /** Who sends a request: the question as `http` puts it, and the answer where everybody is trusted. */
-import { createHmac, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { headerOf, repeatedHeader } from "./request-headers.ts";
 
@@ -54,10 +53,4 @@ export function authenticationInput(
     skipCsrfCheck,
     remoteAddress: message.socket.remoteAddress,
   };
-}
-
-/** Makes tokens for sessions that have none of their own: the web UI refuses to work without. */
-export function createCsrfTokens(): (user: string) => string {
-  const secret = randomBytes(32);
-  return (user) => createHmac("sha256", secret).update(user).digest("hex");
 }

@@ -14,9 +14,10 @@ import type { Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import { type Clock, limits, toYtError, type YsonValue, YtError } from "@qyt/base";
 import type { Logger } from "pino";
+import { CsrfTokens } from "../access/authentication/index.ts";
 import type { Driver } from "../driver/command.ts";
 import { Admission, type AdmissionLimits, defaultAdmissionLimits } from "./admission.ts";
-import { type Authenticate, createCsrfTokens, trustEveryone } from "./authentication.ts";
+import { type Authenticate, trustEveryone } from "./authentication.ts";
 import { prepareBlockCodecs } from "./block-codecs.ts";
 import type { ServerIdentity } from "./discovery.ts";
 import { replyError } from "./error-reply.ts";
@@ -37,7 +38,7 @@ export interface HttpServerOptions {
   readonly driver: Driver;
   readonly identity: ServerIdentity;
   readonly authenticate?: Authenticate;
-  /** What `/auth/whoami` gives a page to show with its changes; by default something made up. */
+  /** What `/auth/whoami` gives a page to show with its changes; by default one that nobody checks. */
   readonly csrfTokenFor?: (user: string) => string;
   /** Absent: there is no `/login`. */
   readonly login?: Login;
@@ -91,6 +92,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     isClosing: () => isClosing,
     addressFor: createAddressOf(options, address, port),
   };
+  const uncheckedTokens = new CsrfTokens(clock);
   const router: RouterContext = {
     commands: {
       driver: options.driver,
@@ -101,7 +103,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     },
     identity: options.identity,
     clusterConnection: options.clusterConnection,
-    csrfTokenFor: options.csrfTokenFor ?? createCsrfTokens(),
+    csrfTokenFor: options.csrfTokenFor ?? ((user) => uncheckedTokens.sign(user)),
     isOriginAllowed: options.isOriginAllowed ?? (() => true),
     login: options.login,
   };
