@@ -5,7 +5,7 @@ import type { Node } from "./node.ts";
 import type { View } from "./node-type.ts";
 
 /** @throws YtError 500 `No such tablet cell bundle "b"` */
-export function bundleByName(view: View, name: string): Node {
+function bundleByName(view: View, name: string): Node {
   const map = view.findNode("//sys/tablet_cell_bundles");
   const bundle = map === undefined ? undefined : view.child(map.id, name);
   if (bundle === undefined) {

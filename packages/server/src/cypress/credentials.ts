@@ -23,8 +23,8 @@ import type { Node } from "./node.ts";
 import type { Draft, View } from "./node-type.ts";
 import { userState } from "./types/subjects.ts";
 
-export const tokensPath = "//sys/cypress_tokens";
-export const cookiesPath = "//sys/cypress_cookies";
+const tokensPath = "//sys/cypress_tokens";
+const cookiesPath = "//sys/cypress_cookies";
 
 /** On the tokens' map: the administrator has been given his first token. */
 const firstTokenMark = "first_token_issued";
@@ -278,7 +278,6 @@ export class Credentials {
     );
   }
 
-  /** @throws YtError 910 */
   /** @throws YtError 910; 1 for the pseudo-user, with whose secrets one would be the owner of everything */
   #canonical(user: string): string {
     const { name } = this.#cypress.view().subjects.user(user);

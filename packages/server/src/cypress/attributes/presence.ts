@@ -9,7 +9,5 @@ export function hasAttribute(builtin: BuiltinAttribute, node: Node, view: View):
 
 /** For listings: an opaque attribute that says nothing about its presence is there. */
 export function isListed(builtin: BuiltinAttribute, node: Node, view: View): boolean {
-  return builtin.opaque === true && builtin.isPresent === undefined
-    ? true
-    : hasAttribute(builtin, node, view);
+  return (builtin.opaque === true && builtin.isPresent === undefined) || hasAttribute(builtin, node, view);
 }

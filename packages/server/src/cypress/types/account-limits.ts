@@ -42,18 +42,18 @@ export const noLimits: YsonMap = mapOf({
 
 /** Limits that are compared between an account and its children. */
 const compared = ["disk_space", "node_count", "chunk_count", "tablet_count", "tablet_static_memory"] as const;
-export type LimitName = (typeof compared)[number];
+type LimitName = (typeof compared)[number];
 
 function isAccountState(state: unknown): state is AccountState {
   return typeof state === "object" && state !== null && "limits" in state;
 }
 
-export function accountState(node: Node): AccountState {
+function accountState(node: Node): AccountState {
   assert(isAccountState(node.state), `node ${node.id} is an account`);
   return node.state;
 }
 
-export function limitOf({ limits }: AccountState, name: LimitName): bigint {
+function limitOf({ limits }: AccountState, name: LimitName): bigint {
   const value = limits.get(name);
   return typeof value === "bigint" ? value : 0n;
 }

@@ -1,3 +1,2 @@
 /** Files: the node type, and their bytes. */
 export { type FileRead, readFile, writeFile } from "./file-data.ts";
-export { createFileType, type FileState } from "./file-type.ts";

@@ -179,7 +179,7 @@ function replicatedTableAt(draft: Draft, path: string): Node<TableState> {
   return node as Node<TableState>;
 }
 
-export function parseMode(value: YsonValue): ReplicaMode {
+function parseMode(value: YsonValue): ReplicaMode {
   const text = parseString(value);
   if (text !== "sync" && text !== "async") {
     throw new YtError(`Error parsing ETableReplicaMode value "${text}"`);

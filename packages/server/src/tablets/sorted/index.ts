@@ -1,5 +1,5 @@
 /** Rows of sorted dynamic tables. */
-export { putRetained, readRetained, removeRetained } from "./retained-record.ts";
+export { putRetained, readRetained } from "./retained-record.ts";
 export type { Retention } from "./retention.ts";
 export { firstRowKey, rowKeyAfter, rowKeyOf, rowsPrefix, storedKey } from "./row-keys.ts";
 export { LockGroups, type LockMode, mainGroup } from "./row-locks.ts";

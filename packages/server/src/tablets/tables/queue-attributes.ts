@@ -26,9 +26,9 @@ import {
 
 type Attribute = BuiltinAttribute<TableState>;
 
-export const consumerFlag = "treat_as_queue_consumer";
-export const producerFlag = "treat_as_queue_producer";
-export const stageAttribute = "queue_agent_stage";
+const consumerFlag = "treat_as_queue_consumer";
+const producerFlag = "treat_as_queue_producer";
+const stageAttribute = "queue_agent_stage";
 
 /** A consumer or a producer. Neither flag goes along with a copy. */
 function hasFlag(state: TableState, flag: string): boolean {

@@ -4,7 +4,7 @@ import type { RowFormat } from "../chunks/chunk.ts";
 import { isSortedDynamic, type TableState } from "./table-state.ts";
 
 /** Cells of a row of the log of a sorted replicated table. */
-export const logFormat: RowFormat = {
+const logFormat: RowFormat = {
   columns: ["key", "change"],
   hasTimestamp: false,
   hasCumulativeDataWeight: false,
