@@ -10,6 +10,7 @@ import { Attributed, mapOf, type YsonValue, YtError } from "@qyt/base";
 import { type ClientOptions, createClient, type YtClient } from "@qyt/client";
 import {
   freePort,
+  messagesOf,
   type ProgramProcess,
   startProcess,
   type TemporaryDirectory,
@@ -210,10 +211,6 @@ function pull(client: YtClient, path: YsonValue = queueFrom("pythia")): Promise<
   return client.pullQueueConsumer("//tmp/consumer", path, 0n, 0);
 }
 
-function messages(error: YtError): string {
-  return [error.message, ...error.innerErrors.map(messages)].join("; ");
-}
-
 describe("the first start", () => {
   it("leaves the token of root to the owner of the process alone, and the data too", async () => {
     for (const cluster of [pythia, freud]) {
@@ -256,7 +253,8 @@ describe("a request between clusters", () => {
 
   it("acts for no superuser", async () => {
     await expect(pull(freud.root)).rejects.toSatisfy(
-      (thrown) => thrown instanceof YtError && messages(thrown).includes('may not act for superuser "root"'),
+      (thrown) =>
+        thrown instanceof YtError && messagesOf(thrown).join().includes('may not act for superuser "root"'),
     );
   });
 
@@ -270,7 +268,8 @@ describe("a request between clusters", () => {
     );
     await expect(pull(freud.client({ token }))).rejects.toSatisfy(
       (thrown) =>
-        thrown instanceof YtError && messages(thrown).includes("create the user on this cluster too"),
+        thrown instanceof YtError &&
+        messagesOf(thrown).join().includes("create the user on this cluster too"),
     );
   });
 

@@ -5,6 +5,7 @@
  */
 import { mapOf, toYtError, type YsonValue, YtError } from "@qyt/base";
 import type { YtClient } from "@qyt/client";
+import { messagesOf } from "@qyt/testing";
 import { toYson } from "@qyt/yson";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ClusterProcess, TwoProcesses } from "./processes.ts";
@@ -26,11 +27,6 @@ async function attempt(work: () => Promise<unknown>): Promise<Attempt> {
   } catch (thrown) {
     return { error: toYtError(thrown), elapsedMs: performance.now() - start };
   }
-}
-
-/** The message and all those inside, as clients print them. */
-function fullText(error: YtError): string {
-  return [error.message, ...error.innerErrors.map(fullText)].join("\n");
 }
 
 type Parameters = Readonly<Record<string, YsonValue | undefined>>;
@@ -268,7 +264,7 @@ describe.each(scenarios)("$title", ({ down, how }) => {
     async ({ run }) => {
       const { error, elapsedMs } = await attempt(() => run(here.client));
       expect(error).toBeInstanceOf(YtError);
-      expect(fullText(error ?? new YtError(""))).toMatch(
+      expect(messagesOf(error ?? new YtError("")).join("\n")).toMatch(
         new RegExp(`cluster "${thereName}"[^\n]* did not answer`, "i"),
       );
       // On top too: not everybody prints the errors inside.
@@ -311,7 +307,7 @@ describe.each(scenarios)("$title", ({ down, how }) => {
 
   it.each(cases.filter(({ needsOther }) => !needsOther))("$title: works", async ({ run }) => {
     const { error, elapsedMs } = await attempt(() => run(here.client));
-    expect(error === undefined ? "" : fullText(error)).toBe("");
+    expect(error === undefined ? "" : messagesOf(error).join("\n")).toBe("");
     expect(elapsedMs).toBeLessThan(timeoutMs + slackMs);
   });
 

@@ -15,7 +15,7 @@ import { createClient, type YtClient } from "@qyt/client";
 import { parseStaticConfig, type QueueAgent, startQueueAgent } from "@qyt/queue-agent";
 import { type Cluster, MemoryStore, startCluster } from "@qyt/server";
 import { eventually, ForgetfulStore, freePort } from "@qyt/testing";
-import { errorFromYson, escapeYPathLiteral, parseYson, writeYson } from "@qyt/yson";
+import { errorFromYson, escapeYPathLiteral, fromYson, parseYson, writeYson } from "@qyt/yson";
 import { pino } from "pino";
 import { ClusterClients } from "../../packages/queue-agent/src/clusters/cluster-clients.ts";
 import {
@@ -24,6 +24,7 @@ import {
 } from "../../packages/queue-agent/src/config/dynamic-config.ts";
 import type { AgentContext } from "../../packages/queue-agent/src/context.ts";
 import { type ObjectReference, referenceToString } from "../../packages/queue-agent/src/objects/reference.ts";
+import { selectYson } from "../../packages/queue-agent/src/state/row-io.ts";
 import { StateReader } from "../../packages/queue-agent/src/state/state-reader.ts";
 import {
   ensureStateTables,
@@ -208,6 +209,25 @@ export class AgentWorld {
     return this.get(`//sys/queue_agents/instances/${escapeYPathLiteral(agent.agentId)}/orchid${path}`);
   }
 
+  /** Which agent leads each object. */
+  async mapping(): Promise<Map<string, string>> {
+    const rows = await selectYson(this.client(), "* from [//sys/queue_agents/queue_agent_object_mapping]");
+    return new Map(rows.map((row) => [String(row.get("object")), String(row.get("host"))]));
+  }
+
+  /** Rows that were trimmed from a queue, by partition. */
+  async trimmed({ cluster, path }: ObjectReference): Promise<unknown[]> {
+    const tablets = fromYson(await this.get(`${path}/@tablets`, cluster));
+    return Array.isArray(tablets) ? tablets.map((tablet) => Object(tablet).trimmed_row_count) : [];
+  }
+
+  /** Alerts in the status of a queue, by category. */
+  async alerts({ cluster, path }: ObjectReference): Promise<Map<string, YtError>> {
+    const value = await this.get(`${path}/@queue_status/alerts`, cluster);
+    const entries: Iterable<[string, YsonValue]> = value instanceof Map ? value : [];
+    return new Map([...entries].map(([category, error]) => [category, errorFromYson(error)]));
+  }
+
   /** An error that a part of the Orchid shows. */
   async orchidError(agent: { readonly agentId: string }, path: string): Promise<YtError> {
     return errorFromYson(await this.orchid(agent, path));
@@ -303,6 +323,16 @@ export class AgentWorld {
       }
     }, limitMs);
   }
+}
+
+/** The `data` of the rows of a static table, in their order. */
+export async function dataOf(client: YtClient, path: string): Promise<unknown[]> {
+  const parts: Buffer[] = [];
+  for await (const part of client.streamRows("read_table", { path, output_format: "json" })) {
+    parts.push(part);
+  }
+  const lines = Buffer.concat(parts).toString().split("\n");
+  return lines.filter((line) => line !== "").map((line) => Object(JSON.parse(line)).data);
 }
 
 /** The error with which the promise is rejected. @throws Error when it is not */

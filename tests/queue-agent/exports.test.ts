@@ -1,10 +1,11 @@
 /** Exports of real queues to static tables by an agent with fast passes. */
-import { type YsonValue, YtError } from "@qyt/base";
+import { YtError } from "@qyt/base";
 import type { QueueAgent } from "@qyt/queue-agent";
+import { messagesOf } from "@qyt/testing";
 import { errorFromYson, fromYson } from "@qyt/yson";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ObjectReference } from "../../packages/queue-agent/src/objects/reference.ts";
-import { AgentWorld, eventually, failureOf, fastDynamicConfig } from "./agent-fixture.ts";
+import { AgentWorld, dataOf, eventually, failureOf, fastDynamicConfig } from "./agent-fixture.ts";
 
 let world: AgentWorld;
 let agent: QueueAgent;
@@ -76,13 +77,7 @@ async function tables(path = directory): Promise<string[]> {
 async function exported(path = directory): Promise<unknown[]> {
   const rows: unknown[] = [];
   for (const name of await tables(path)) {
-    const parts: Buffer[] = [];
-    const parameters = { path: `${path}/${name}`, output_format: "json" };
-    for await (const part of world.client().streamRows("read_table", parameters)) {
-      parts.push(part);
-    }
-    const lines = Buffer.concat(parts).toString().split("\n");
-    rows.push(...lines.filter((line) => line !== "").map((line) => Object(JSON.parse(line)).data));
+    rows.push(...(await dataOf(world.client(), `${path}/${name}`)));
   }
   return rows;
 }
@@ -91,22 +86,12 @@ function expectExported(texts: readonly string[], path = directory): Promise<voi
   return eventually(async () => expect(await exported(path)).toEqual(texts), 20_000);
 }
 
-async function alerts(): Promise<ReadonlyMap<string, YsonValue>> {
-  const value = await world.get(`${queue.path}/@queue_status/alerts`);
-  return value instanceof Map ? value : new Map();
-}
-
 async function expectAlert(category: string, text: RegExp): Promise<YtError> {
   return eventually(async () => {
-    const value = (await alerts()).get(category);
-    const error = value === undefined ? new YtError("no alert") : errorFromYson(value);
-    expect(messages(error).join("; ")).toMatch(text);
+    const error = (await world.alerts(queue)).get(category) ?? new YtError("no alert");
+    expect(messagesOf(error).join("; ")).toMatch(text);
     return error;
   });
-}
-
-function messages(error: YtError): string[] {
-  return [error.message, ...error.innerErrors.flatMap(messages)];
 }
 
 const failed = "queue_agent_queue_controller_static_export_failed";
@@ -134,7 +119,7 @@ describe.each(["old", "new"] as const)("both implementations: %s", (implementati
     expect(await exported()).toEqual(["left", "right"]);
     await world.flush(queue);
     await expectExported(["left", "right", "not flushed"]);
-    expect((await alerts()).size).toBe(0);
+    expect((await world.alerts(queue)).size).toBe(0);
   });
 
   test("[queue-agent 93] into the directory that contains the queue", async () => {
@@ -170,7 +155,7 @@ describe.each(["old", "new"] as const)("both implementations: %s", (implementati
     expect(await tables()).toEqual([]);
     await createDirectory(directory);
     await expectExported(["one"]);
-    await eventually(async () => expect((await alerts()).size).toBe(0));
+    await eventually(async () => expect((await world.alerts(queue)).size).toBe(0));
   });
 
   test("[queue-agent 98] names by a pattern, with the upper bound", async () => {
@@ -224,7 +209,7 @@ describe.each(["old", "new"] as const)("both implementations: %s", (implementati
     expect(await tables()).toEqual([]);
     await world.client().abortTransaction(transactionId);
     await expectExported(["one"]);
-    await eventually(async () => expect((await alerts()).size).toBe(0));
+    await eventually(async () => expect((await world.alerts(queue)).size).toBe(0));
   });
 
   test("a name that is taken: an alert with pattern and table, and no row is lost", async () => {
@@ -291,30 +276,25 @@ describe("exports and trimming", () => {
     await expectAlert(trimFailed, /no vital consumers and no configured static table exports/);
     await configure({ default: "" });
     await expectExported(["a", "b", "c"]);
-    await eventually(async () => expect(await trimmed()).toEqual([2n, 1n]));
+    await eventually(async () => expect(await world.trimmed(queue)).toEqual([2n, 1n]));
     const consumer = { cluster: "primary", path: `${queue.path}-consumer` };
     await world.createConsumer(consumer);
     await world.register(queue, consumer, { vital: true });
     await world.advance(consumer, queue, 0, 3n);
     await pushFlushed(["d", "e"], 0);
     await expectExported(["a", "b", "c", "d", "e"]);
-    await eventually(async () => expect(await trimmed()).toEqual([3n, 1n]));
+    await eventually(async () => expect(await world.trimmed(queue)).toEqual([3n, 1n]));
     // What has been exported stays readable when the queue is without it.
     expect(await exported()).toEqual(["a", "b", "c", "d", "e"]);
   });
 
-  async function trimmed(): Promise<unknown[]> {
-    const tablets = fromYson(await world.get(`${queue.path}/@tablets`));
-    return Array.isArray(tablets) ? tablets.map((tablet) => Object(tablet).trimmed_row_count) : [];
-  }
-
   test("[queue-agent 120] [queue-agent 121] two exports with one directory", async () => {
     await configure({ left: "", right: "" });
     await expectAlert(misconfigured, /Static export config check failed; Duplicate directory in config/);
-    expect([...(await alerts()).keys()]).toEqual([misconfigured]);
+    expect([...(await world.alerts(queue)).keys()]).toEqual([misconfigured]);
     await world.set(`${queue.path}/@auto_trim_config`, "{enable=%true}");
     await expectAlert(trimFailed, /Incorrect queue exports/);
-    expect([...(await alerts()).keys()].sort()).toEqual([misconfigured, trimFailed]);
+    expect([...(await world.alerts(queue)).keys()].sort()).toEqual([misconfigured, trimFailed]);
     expect(await exportsStatus()).toMatchObject({ error: { message: "Incorrect queue exports" } });
   });
 
@@ -369,7 +349,7 @@ describe("status", () => {
     await configure({ default: "export_period=1500" });
     await eventually(async () => {
       const error = errorFromYson(await world.get(`${queue.path}/@queue_status/error`));
-      expect(messages(error).join()).toMatch(
+      expect(messagesOf(error).join()).toMatch(
         /The value of "export_period" must be a multiple of 1000 \(1 second\)/,
       );
     });

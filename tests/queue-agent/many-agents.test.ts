@@ -2,7 +2,6 @@
 import type { QueueAgent } from "@qyt/queue-agent";
 import { escapeYPathLiteral, fromYson } from "@qyt/yson";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { selectYson } from "../../packages/queue-agent/src/state/row-io.ts";
 import { AgentWorld, eventually, fastDynamicConfig, reference, referenceToString } from "./agent-fixture.ts";
 
 const agentCount = 5;
@@ -55,11 +54,6 @@ async function lockHosts(): Promise<{ acquired: unknown[]; pending: unknown[] }>
   return result;
 }
 
-async function mapping(): Promise<Map<string, string>> {
-  const rows = await selectYson(world.client(), "* from [//sys/queue_agents/queue_agent_object_mapping]");
-  return new Map(rows.map((row) => [String(row.get("object")), String(row.get("host"))]));
-}
-
 async function owned(agent: QueueAgent): Promise<string[]> {
   const names = await Promise.all(
     ["owned_queues", "owned_consumers"].map(async (kind) =>
@@ -71,7 +65,7 @@ async function owned(agent: QueueAgent): Promise<string[]> {
 
 /** Every object is on one of the agents, each agent knows its own, and statuses are right through any of them. */
 async function expectAllServed(): Promise<void> {
-  const map = await mapping();
+  const map = await world.mapping();
   expect([...map.keys()].sort()).toEqual([...queues, ...consumers].map(referenceToString).sort());
   const ids = agents.map(({ agentId }) => agentId);
   for (const host of map.values()) {
@@ -125,11 +119,11 @@ describe("five agents", () => {
     await Promise.all(consumers.map((consumer) => world.createConsumer(consumer)));
     await Promise.all(registrations.map(({ queue, consumer }) => world.register(queue, consumer)));
     await eventually(expectAllServed, 60_000);
-    expect(new Set((await mapping()).values()).size).toBeGreaterThanOrEqual(agentCount - 1);
+    expect(new Set((await world.mapping()).values()).size).toBeGreaterThanOrEqual(agentCount - 1);
   }, 120_000);
 
   it("[queue-agent 63] [queue-agent 66] go on without the one that leads; only its objects move", async () => {
-    const before = await mapping();
+    const before = await world.mapping();
     const [leader] = (await lockHosts()).acquired;
     const stopped = agents.find(({ agentId }) => agentId === leader);
     agents = agents.filter((agent) => agent !== stopped);
@@ -140,7 +134,7 @@ describe("five agents", () => {
       expect(found).not.toContain(leader);
     });
     await eventually(expectAllServed, 60_000);
-    const after = await mapping();
+    const after = await world.mapping();
     for (const [object, host] of before) {
       if (host !== leader) {
         expect(after.get(object)).toBe(host);
@@ -149,12 +143,12 @@ describe("five agents", () => {
   }, 120_000);
 
   it("give nothing to one that is banned, and share again when it is not", async () => {
-    const before = await mapping();
+    const before = await world.mapping();
     const banned = agents[0] ?? { agentId: "" };
     const path = `//sys/queue_agents/instances/${escapeYPathLiteral(banned.agentId)}/@banned`;
     await world.set(path, "%true");
     await eventually(async () => {
-      expect([...(await mapping()).values()]).not.toContain(banned.agentId);
+      expect([...(await world.mapping()).values()]).not.toContain(banned.agentId);
     });
     // The first one is banned, so the second maps the objects now.
     await eventually(async () => {
@@ -162,7 +156,7 @@ describe("five agents", () => {
     });
     await world.set(path, "%false");
     await eventually(async () => {
-      expect(await mapping()).toEqual(before);
+      expect(await world.mapping()).toEqual(before);
     });
   });
 

@@ -1,6 +1,4 @@
 /** The three alerts of qyt about consumers, in the statuses of real queues, with thresholds of half a second. */
-import type { YsonValue, YtError } from "@qyt/base";
-import { errorFromYson } from "@qyt/yson";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AgentWorld, eventually, fastDynamicConfig, reference } from "./agent-fixture.ts";
 
@@ -16,22 +14,16 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-async function alerts(path: string): Promise<Map<string, YtError>> {
-  const value = await world.get(`${path}/@queue_status/alerts`);
-  const entries: Iterable<[string, YsonValue]> = value instanceof Map ? value : [];
-  return new Map([...entries].map(([category, error]) => [category, errorFromYson(error)]));
-}
-
 test("a consumer that stands still is told, with what it holds back; it is well again when it reads on", async () => {
   const [queue, consumer] = [reference("primary://tmp/held"), reference("primary://tmp/holder")];
   await world.createQueue(queue);
   await world.createConsumer(consumer);
   await world.register(queue, consumer, { vital: true });
   await world.set(`${queue.path}/@auto_trim_config`, "{enable=%true}");
-  await eventually(async () => expect([...(await alerts(queue.path)).keys()]).toEqual([]));
+  await eventually(async () => expect([...(await world.alerts(queue)).keys()]).toEqual([]));
   await world.push(queue, ["a", "b", "c"]);
   await eventually(async () => {
-    const found = await alerts(queue.path);
+    const found = await world.alerts(queue);
     expect([...found.keys()].sort()).toEqual(["qyt_consumer_offset_stuck", "qyt_vital_consumer_holds_data"]);
     const [holds] = found.get("qyt_vital_consumer_holds_data")?.innerErrors ?? [];
     expect(holds?.message).toMatch(
@@ -41,7 +33,7 @@ test("a consumer that stands still is told, with what it holds back; it is well 
     expect(holds?.attributes.get("row_count")).toBe(3n);
   });
   await world.advance(consumer, queue, 0, 3n);
-  await eventually(async () => expect([...(await alerts(queue.path)).keys()]).toEqual([]));
+  await eventually(async () => expect([...(await world.alerts(queue)).keys()]).toEqual([]));
 });
 
 test("a consumer whose rows were trimmed is told, with how many", async () => {
@@ -52,7 +44,7 @@ test("a consumer whose rows were trimmed is told, with how many", async () => {
   await world.push(queue, ["a", "b", "c"]);
   await world.client().trimRows(queue.path, 0, 2n);
   await eventually(async () => {
-    const [lost] = (await alerts(queue.path)).get("qyt_consumer_lost_rows")?.innerErrors ?? [];
+    const [lost] = (await world.alerts(queue)).get("qyt_consumer_lost_rows")?.innerErrors ?? [];
     expect(lost?.message).toMatch(/^2 rows were trimmed that consumer primary:\/\/tmp\/loser had not read/);
   });
 });

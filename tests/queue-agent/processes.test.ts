@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { ProgramProcess, type TemporaryDirectory, temporaryDirectory } from "@qyt/testing";
 import { escapeYPathLiteral, fromYson } from "@qyt/yson";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { selectYson } from "../../packages/queue-agent/src/state/row-io.ts";
 import {
   AgentWorld,
   eventually,
@@ -62,14 +61,9 @@ async function startAgent(): Promise<AgentProcess> {
   return { program, agentId };
 }
 
-async function mapping(): Promise<Map<string, string>> {
-  const rows = await selectYson(world.client(), "* from [//sys/queue_agents/queue_agent_object_mapping]");
-  return new Map(rows.map((row) => [String(row.get("object")), String(row.get("host"))]));
-}
-
 /** All queues are on these agents, each of them has some, and their statuses are served. */
 async function expectShared(among: readonly AgentProcess[]): Promise<void> {
-  const map = await mapping();
+  const map = await world.mapping();
   expect([...map.keys()].sort()).toEqual(queues.map(referenceToString).sort());
   expect(new Set(map.values())).toEqual(new Set(among.map(({ agentId }) => agentId)));
   await expectStatuses();
@@ -91,7 +85,7 @@ function two(): readonly [AgentProcess, AgentProcess] {
 
 it("one is paused: the other takes its objects, and gives them back when it goes on", async () => {
   const [paused, other] = two();
-  const before = await mapping();
+  const before = await world.mapping();
   process.kill(paused.program.pid, "SIGSTOP");
   try {
     await eventually(() => expectShared([other]), 30_000);
@@ -100,7 +94,7 @@ it("one is paused: the other takes its objects, and gives them back when it goes
   }
   await eventually(async () => {
     await expectShared(agents);
-    expect(await mapping()).toEqual(before);
+    expect(await world.mapping()).toEqual(before);
   }, 30_000);
 }, 90_000);
 
@@ -145,13 +139,13 @@ it("one is banned: the other takes its objects until it is not", async () => {
 
 it("one is killed: the other takes its objects, and nothing else moves", async () => {
   const [killed, other] = two();
-  const before = await mapping();
+  const before = await world.mapping();
   await killed.program.kill();
   await eventually(() => expectShared([other]), 30_000);
   const third = await startAgent();
   agents = [other, third];
   await eventually(() => expectShared(agents), 30_000);
-  const after = await mapping();
+  const after = await world.mapping();
   for (const [object, host] of before) {
     if (host === other.agentId && after.get(object) !== host) {
       expect(after.get(object)).toBe(third.agentId);

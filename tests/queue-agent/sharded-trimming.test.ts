@@ -2,7 +2,6 @@
 import type { QueueAgent } from "@qyt/queue-agent";
 import { fromYson } from "@qyt/yson";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { selectYson } from "../../packages/queue-agent/src/state/row-io.ts";
 import { AgentWorld, eventually, fastDynamicConfig, reference, referenceToString } from "./agent-fixture.ts";
 
 const agentCount = 3;
@@ -28,11 +27,6 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-async function mapping(): Promise<ReadonlyMap<string, string>> {
-  const rows = await selectYson(world.client(), "* from [//sys/queue_agents/queue_agent_object_mapping]");
-  return new Map(rows.map((row) => [String(row.get("object")), String(row.get("host"))]));
-}
-
 async function expectTrimmed(count: bigint): Promise<void> {
   await eventually(async () => {
     const tablet = Object(fromYson(await world.get(`${queue.path}/@tablets/0`)));
@@ -54,7 +48,7 @@ it("[queue-agent 67] is trimmed further with each of its slowest that is not vit
     consumers.map((_, index) => `row-${index}`),
   );
   await eventually(async () => {
-    const hosts = await mapping();
+    const hosts = await world.mapping();
     expect([...hosts.keys()].sort()).toEqual([queue, ...consumers].map(referenceToString).sort());
     const ofAgents = agents.map(({ agentId }) => agentId);
     expect(ofAgents).toEqual(expect.arrayContaining([...hosts.values()]));

@@ -1,6 +1,6 @@
 /** Automatic trimming of real queues by an agent with fast passes. */
-import type { YsonValue, YtError } from "@qyt/base";
 import type { QueueAgent } from "@qyt/queue-agent";
+import { messagesOf } from "@qyt/testing";
 import { errorFromYson, fromYson } from "@qyt/yson";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ObjectReference } from "../../packages/queue-agent/src/objects/reference.ts";
@@ -38,14 +38,8 @@ async function createConsumer(vital: boolean, partitions?: readonly bigint[]): P
   return consumer;
 }
 
-/** Rows that were trimmed, by partition. */
-async function trimmed(): Promise<unknown[]> {
-  const tablets = fromYson(await world.get(`${queue.path}/@tablets`));
-  return Array.isArray(tablets) ? tablets.map((tablet) => Object(tablet).trimmed_row_count) : [];
-}
-
 async function expectTrimmed(counts: readonly bigint[]): Promise<void> {
-  await eventually(async () => expect(await trimmed()).toEqual(counts));
+  await eventually(async () => expect(await world.trimmed(queue)).toEqual(counts));
 }
 
 /** Several whole passes of everything, after which what was to happen has happened. */
@@ -56,11 +50,6 @@ async function passes(): Promise<void> {
   };
   const start = await eventually(index);
   await eventually(async () => expect(await index()).toBeGreaterThan(start + 8n));
-}
-
-async function alerts(): Promise<ReadonlyMap<string, YsonValue>> {
-  const value = await world.get(`${queue.path}/@queue_status/alerts`);
-  return value instanceof Map ? value : new Map();
 }
 
 describe("vital consumers", () => {
@@ -113,8 +102,8 @@ describe("vital consumers", () => {
     await world.unmount(c1.path);
     await world.advance(c2, queue, 0, 3n);
     await eventually(async () => {
-      const error = (await alerts()).get("queue_agent_queue_controller_trim_failed");
-      expect(JSON.stringify(error === undefined ? "" : messages(errorFromYson(error)))).toMatch(
+      const error = (await world.alerts(queue)).get("queue_agent_queue_controller_trim_failed");
+      expect(JSON.stringify(error === undefined ? "" : messagesOf(error))).toMatch(
         /erroneous queue sub-snapshot in registered vital consumer/,
       );
     });
@@ -130,7 +119,7 @@ describe("vital consumers", () => {
     await world.push(queue, texts(4), 1);
     await world.advance(consumer, queue, 0, 3n);
     await expectTrimmed([3n, 0n]);
-    await eventually(async () => expect(await alerts()).toEqual(new Map()));
+    await eventually(async () => expect(await world.alerts(queue)).toEqual(new Map()));
   });
 });
 
@@ -216,7 +205,7 @@ describe("partitions and queues that cannot be trimmed", () => {
     await world.advance(consumer, queue, 0, 3n);
     await passes();
     await expectTrimmed([0n]);
-    expect((await alerts()).size).toBe(0);
+    expect((await world.alerts(queue)).size).toBe(0);
     await world.client().execute("unfreeze_table", { path: queue.path });
     await expectTrimmed([3n]);
   });
@@ -287,8 +276,8 @@ describe("configuration", () => {
     await world.push(queue, texts(6));
     await world.advance(consumer, queue, 0, 6n);
     await eventually(async () => {
-      const error = (await alerts()).get("queue_agent_queue_controller_trim_failed");
-      const text = error === undefined ? "" : messages(errorFromYson(error)).join();
+      const error = (await world.alerts(queue)).get("queue_agent_queue_controller_trim_failed");
+      const text = error === undefined ? "" : messagesOf(error).join();
       expect(text).toMatch(
         /no vital consumers and no configured static table exports: register a vital consumer/,
       );
@@ -296,14 +285,14 @@ describe("configuration", () => {
     await expectTrimmed([0n]);
     await world.register(queue, consumer, { vital: true });
     await expectTrimmed([6n]);
-    await eventually(async () => expect((await alerts()).size).toBe(0));
+    await eventually(async () => expect((await world.alerts(queue)).size).toBe(0));
   });
 
   test("a wrong value is taken by set, and the status says what is wrong", async () => {
     await createQueue({ autoTrim: "{enable=%true;retained_lifetime_duration=1500}" });
     await eventually(async () => {
       const error = errorFromYson(await world.get(`${queue.path}/@queue_status/error`));
-      expect(messages(error).join()).toMatch(
+      expect(messagesOf(error).join()).toMatch(
         /The value of "retained_lifetime_duration" must be a multiple of 1000 \(1 second\)/,
       );
     });
@@ -337,7 +326,3 @@ test("[queue-agent 53] a queue made anew is not trimmed by the configuration of 
   await autoTrim("{enable=%true}");
   await expectTrimmed([2n]);
 });
-
-function messages(error: YtError): string[] {
-  return [error.message, ...error.innerErrors.flatMap(messages)];
-}

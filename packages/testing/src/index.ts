@@ -1,5 +1,6 @@
 /** What tests share. Never imported by the product. */
 export { type CertificatePair, TestAuthority } from "./certificates.ts";
+export { messagesOf } from "./errors.ts";
 export { eventually } from "./eventually.ts";
 export { FakeClock, settle } from "./fake-clock.ts";
 export { ForgetfulStore } from "./forgetful-store.ts";

@@ -1,5 +1,6 @@
 /** Replicated tables with replicas on their own cluster: who has which rows when, and what is refused. */
 import { YtError } from "@qyt/base";
+import { messagesOf } from "@qyt/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { failure } from "../transactions/engine-fixture.ts";
 import { queueSchema, ReplicationFixture, root, sortedSchema } from "./replication-fixture.ts";
@@ -18,11 +19,6 @@ async function refusal(promise: Promise<unknown>): Promise<YtError> {
   return error;
 }
 
-/** The message with those of the inner errors. */
-function allText(error: YtError): string {
-  return [error.message, ...error.innerErrors.map(allText)].join("\n");
-}
-
 describe("a replicated queue", () => {
   beforeEach(() => world.createTable(queueSchema, "tablet_count=2"));
 
@@ -32,7 +28,7 @@ describe("a replicated queue", () => {
     await world.addReplica("//tmp/r", { more: "tablet_count=2" });
     const error = await refusal(world.write('{a=2;"$tablet_index"=0}'));
     expect(error.has("NoSyncReplicas")).toBe(true);
-    expect(allText(error)).toContain(
+    expect(messagesOf(error).join("\n")).toContain(
       'Table //tmp/t has no synchronous replicas and "require_sync_replica" option is set',
     );
     await world.write('{a=3;"$tablet_index"=0}', { requireSyncReplica: false });
@@ -97,7 +93,9 @@ describe("a replicated queue", () => {
     await world.alter(id, { enabled: true });
     await world.replicated();
     const error = await refusal(world.write('{a=2;"$tablet_index"=0}'));
-    expect(allText(error)).toContain("is not synchronously writeable since some rows are not replicated yet");
+    expect(messagesOf(error).join("\n")).toContain(
+      "is not synchronously writeable since some rows are not replicated yet",
+    );
     expect(await world.get(`#${id}/@error_count`)).toBe(1n);
     expect(
       (await refusal(Promise.resolve().then(() => world.engine.table("//tmp/t").readTarget()))).has(
@@ -158,7 +156,7 @@ describe("a replicated queue", () => {
       [() => world.copy("//tmp/u"), "cannot be copied or moved"],
     ];
     for (const [ask, text] of cases) {
-      expect(allText(await refusal(ask()))).toContain(text);
+      expect(messagesOf(await refusal(ask())).join("\n")).toContain(text);
     }
     await world.createReplicaObject("//tmp/r");
     const again = await refusal(world.createReplicaObject("//tmp/r"));
@@ -211,7 +209,7 @@ describe("a replicated queue", () => {
     await world.mount("//tmp/r");
     const error = await refusal(world.write('{a=1;"$tablet_index"=0}'));
     expect(error.has("UpstreamReplicaMismatch")).toBe(true);
-    expect(allText(error)).toContain(`expected 1-2-3-4, got ${first}`);
+    expect(messagesOf(error).join("\n")).toContain(`expected 1-2-3-4, got ${first}`);
     expect(world.engine.table("//tmp/t").readableTablet(0).visible.totalRowCount).toBe(0);
   });
 });
@@ -284,6 +282,6 @@ describe("a sorted replicated table", () => {
       mode: "sync",
       schema: "[{name=k;type=int64;sort_order=ascending};{name=v;type=string}]",
     });
-    expect(allText(await refusal(world.write("{k=1;v=a}")))).toContain('column "n" is missing');
+    expect(messagesOf(await refusal(world.write("{k=1;v=a}"))).join("\n")).toContain('column "n" is missing');
   });
 });
