@@ -1,8 +1,9 @@
 /** Rights on tablet cell bundles: `use` for what runs in one, `administer` for what may hurt others in it. */
-import { YtError } from "@qyt/base";
+import { type YsonValue, YtError } from "@qyt/base";
 import type { Permission } from "../access/index.ts";
+import { parseString } from "./attributes/values.ts";
 import type { Node } from "./node.ts";
-import type { View } from "./node-type.ts";
+import type { Draft, View } from "./node-type.ts";
 
 /** @throws YtError 500 `No such tablet cell bundle "b"` */
 function bundleByName(view: View, name: string): Node {
@@ -17,4 +18,9 @@ function bundleByName(view: View, name: string): Node {
 /** @throws YtError 500, 901 */
 export function checkBundle(view: View, user: string, name: string, permission: Permission): void {
   view.check(user, permission, bundleByName(view, name));
+}
+
+/** For attributes that name a bundle: who sets it needs `use`. @throws YtError 500, 901 */
+export function authorizeBundle(draft: Draft, _node: Node, value: YsonValue): void {
+  checkBundle(draft, draft.user, parseString(value), "use");
 }

@@ -9,7 +9,7 @@ export {
   parseString,
   parseTimeUs,
 } from "./attributes/values.ts";
-export { checkBundle } from "./bundles.ts";
+export { authorizeBundle, checkBundle } from "./bundles.ts";
 export type { CopyParameters } from "./commands/copy.ts";
 export type { CreateParameters, LinkParameters } from "./commands/create.ts";
 export type { ReadParameters } from "./commands/get.ts";

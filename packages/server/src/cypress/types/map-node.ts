@@ -5,7 +5,7 @@
  */
 import { bare, emptyMap, isMap, type YsonMap, type YsonValue } from "@qyt/base";
 import { parseBoolean, parseInteger, parseString } from "../attributes/values.ts";
-import { checkBundle } from "../bundles.ts";
+import { authorizeBundle } from "../bundles.ts";
 import type { Node } from "../node.ts";
 import type { BuiltinAttribute, NodeType } from "../node-type.ts";
 
@@ -61,13 +61,7 @@ function settingAttribute(name: string, parse: (value: YsonValue) => YsonValue):
       settings.delete(name);
       return { state: { settings } };
     },
-    ...(name === "tablet_cell_bundle"
-      ? {
-          authorizeValue(draft, _node, value) {
-            checkBundle(draft, draft.user, parseString(value), "use");
-          },
-        }
-      : {}),
+    ...(name === "tablet_cell_bundle" ? { authorizeValue: authorizeBundle } : {}),
   };
 }
 

@@ -3,11 +3,12 @@
  * Specified in: yt/yt/server/master/table_server/replicated_table_node_proxy.cpp,
  * tablet_server/table_replica_proxy.cpp.
  */
-import { bare, isMap, mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { mapOf, Uint64, type YsonMap, type YsonValue } from "@qyt/base";
 import { timestampSeconds } from "@qyt/schema";
 import { errorToYson } from "@qyt/yson";
 import type { BuiltinAttribute, Node, View } from "../../cypress/index.ts";
 import type { TableEnvironment } from "../tables/environment.ts";
+import { parseMap } from "../tables/settings.ts";
 import { type TableState, withSetting } from "../tables/table-state.ts";
 import { type ReplicaNode, type ReplicaState, stateName } from "./replica-state.ts";
 
@@ -37,18 +38,10 @@ export function replicatedTableAttributes(
       optionsName,
       {
         get: ({ state }) => state.settings.get(optionsName) ?? mapOf({}),
-        set: (_draft, { state }, value) => ({ state: withSetting(state, optionsName, parseOptions(value)) }),
+        set: (_draft, { state }, value) => ({ state: withSetting(state, optionsName, parseMap(value)) }),
       },
     ],
   ]);
-}
-
-function parseOptions(value: YsonValue): YsonMap {
-  const plain = bare(value);
-  if (!isMap(plain)) {
-    throw new YtError("Cannot parse map value");
-  }
-  return plain;
 }
 
 function describe(environment: TableEnvironment, table: Node<TableState>, replica: ReplicaNode): YsonMap {

@@ -63,7 +63,8 @@ function integer(value: YsonValue): YsonValue {
   return plain;
 }
 
-function map(value: YsonValue): YsonValue {
+/** @throws YtError */
+export function parseMap(value: YsonValue): YsonMap {
   const plain = bare(value);
   if (!isMap(plain)) {
     throw new YtError("Cannot parse map value");
@@ -91,7 +92,7 @@ export const tableSettings: ReadonlyMap<string, Setting> = new Map<string, Setti
     "media",
     {
       default: mapOf({ default: mapOf({ replication_factor: 3n, data_parts_only: false }) }),
-      parse: map,
+      parse: parseMap,
       inheritable: true,
       needsUnmounted: "media",
     },
@@ -141,12 +142,12 @@ export const tableSettings: ReadonlyMap<string, Setting> = new Map<string, Setti
     "enable_dynamic_store_read",
     { default: false, parse: boolean, dynamicOnly: true, needsUnmounted: "dynamic store readability" },
   ],
-  ["mount_config", { default: mapOf({}), parse: map, dynamicOnly: true }],
+  ["mount_config", { default: mapOf({}), parse: parseMap, dynamicOnly: true }],
   [
     "tablet_balancer_config",
     {
       default: mapOf({ enable_auto_reshard: true, enable_auto_tablet_move: true }),
-      parse: map,
+      parse: parseMap,
       dynamicOnly: true,
     },
   ],

@@ -7,12 +7,10 @@ import { mapOf, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base"
 import { decodeKey, type RowValue } from "@qyt/schema";
 import { bytesToString } from "@qyt/yson";
 import {
+  authorizeBundle,
   type BuiltinAttribute,
-  checkBundle,
-  type Draft,
   formatTimeUs,
   type Node,
-  parseString,
   revisionOf,
 } from "../../cypress/index.ts";
 import type { TabletStatistics } from "../ordered/index.ts";
@@ -153,7 +151,7 @@ export function tableAttributes(environment: TableEnvironment): ReadonlyMap<stri
         requireChangeable(setting, node.state);
         return { state: withSetting(node.state, name, parsed) };
       },
-      ...(name === "tablet_cell_bundle" ? { authorizeValue: requireBundle } : {}),
+      ...(name === "tablet_cell_bundle" ? { authorizeValue: authorizeBundle } : {}),
       remove(_draft, node) {
         requireChangeable(setting, node.state);
         return { state: withoutSetting(node.state, name) };
@@ -161,11 +159,6 @@ export function tableAttributes(environment: TableEnvironment): ReadonlyMap<stri
     });
   }
   return attributes;
-}
-
-/** @throws YtError 500, 901 */
-function requireBundle(draft: Draft, _node: Node, value: YsonValue): void {
-  checkBundle(draft, draft.user, parseString(value), "use");
 }
 
 function requireChangeable(setting: Setting, state: TableState): void {
