@@ -65,11 +65,6 @@ export function hasOrderedTablets(state: TableState): boolean {
   return isOrderedDynamic(state) || (state.dynamic && state.isReplicated === true);
 }
 
-/** A setting, or its default. */
-export function setting(state: TableState, name: string, fallback: YsonValue): YsonValue {
-  return state.settings.get(name) ?? fallback;
-}
-
 export function withSetting(state: TableState, name: string, value: YsonValue): TableState {
   return { ...state, settings: new Map(state.settings).set(name, value) };
 }
