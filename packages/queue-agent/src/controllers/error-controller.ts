@@ -9,11 +9,10 @@ import { unfollowedExportsStatus } from "../exports/queue-exports.ts";
 import type { ObjectReference } from "../objects/reference.ts";
 import type { QueueRow, RegistrationRow } from "../objects/state-rows.ts";
 import { mapNode, type OrchidNode, valueNode } from "../orchid/orchid-node.ts";
-import type { QueueSnapshot } from "../snapshots/queue-snapshot.ts";
+import { type QueueSnapshot, queueSnapshotWithError } from "../snapshots/queue-snapshot.ts";
 import { queueErrorStatus } from "../snapshots/queue-status.ts";
 import type { ControllerEnvironment } from "./controller-environment.ts";
 import type { QueueObject } from "./object-registry.ts";
-import { queueSnapshotWithError } from "./queue-controller.ts";
 import { rowNodes } from "./row-representation.ts";
 
 /** Why the queue cannot be followed; `null`: it can. */

@@ -11,7 +11,8 @@ import type { OrchidNode } from "../orchid/orchid-node.ts";
 import type { ConsumerSnapshot } from "../snapshots/consumer-snapshot.ts";
 import type { QueueSnapshot } from "../snapshots/queue-snapshot.ts";
 
-interface AgentObject<Row, Snapshot> {
+/** What the agent asks of a controller. */
+export interface AgentObject<Row, Snapshot> {
   readonly reference: ObjectReference;
   /** Followed objects are only looked at. */
   readonly isLeading: boolean;

@@ -12,14 +12,14 @@ import { operatorAlerts } from "../alerts/operator-alerts.ts";
 import { QueueExports } from "../exports/queue-exports.ts";
 import type { ObjectReference } from "../objects/reference.ts";
 import type { QueueRow, RegistrationRow } from "../objects/state-rows.ts";
-import { mapNode, type OrchidNode, valueNode } from "../orchid/orchid-node.ts";
-import { instantFromMs } from "../snapshots/instants.ts";
+import { type OrchidNode, valueNode } from "../orchid/orchid-node.ts";
+import type { PassInput } from "../snapshots/object-snapshot.ts";
 import { QueueCollector } from "../snapshots/queue-collector.ts";
-import type { QueueSnapshot } from "../snapshots/queue-snapshot.ts";
+import { type QueueSnapshot, queueSnapshotWithError } from "../snapshots/queue-snapshot.ts";
 import { notProcessedYet, queuePartitionsToYson, queueStatusToYson } from "../snapshots/queue-status.ts";
-import { type ControllerEnvironment, PassGate } from "./controller-environment.ts";
+import type { ControllerEnvironment } from "./controller-environment.ts";
+import { ObjectController } from "./object-controller.ts";
 import type { QueueLeadership, QueueObject } from "./object-registry.ts";
-import { rowNodes } from "./row-representation.ts";
 
 /** What only the leader of a queue has. */
 interface Leadership extends QueueLeadership {
@@ -29,17 +29,9 @@ interface Leadership extends QueueLeadership {
   readonly exports: QueueExports;
 }
 
-export class QueueController implements QueueObject {
-  readonly reference: ObjectReference;
-  readonly isLeading: boolean;
-  readonly isStateless = false;
-  readonly #environment: ControllerEnvironment;
+export class QueueController extends ObjectController<QueueRow, QueueSnapshot> implements QueueObject {
   readonly #collector: QueueCollector;
-  readonly #gate: PassGate;
   readonly #leadership: Leadership | undefined;
-  #row: QueueRow;
-  #registrations: readonly RegistrationRow[];
-  #snapshot: QueueSnapshot;
 
   constructor(
     environment: ControllerEnvironment,
@@ -47,80 +39,41 @@ export class QueueController implements QueueObject {
     registrations: readonly RegistrationRow[],
     isLeading: boolean,
   ) {
-    const { context, reads, origin } = environment;
-    this.reference = row.reference;
-    this.isLeading = isLeading;
-    this.#environment = environment;
-    this.#row = row;
-    this.#registrations = registrations;
+    const { reads, origin } = environment;
+    const error = origin.mark(notProcessedYet("Queue"));
+    super(environment, isLeading, queueSnapshotWithError(row, registrations, error));
     this.#collector = new QueueCollector(row.reference, reads, origin);
-    this.#gate = new PassGate(context, row.reference);
     this.#leadership = isLeading ? lead(environment, row.reference) : undefined;
-    this.#snapshot = queueSnapshotWithError(row, registrations, origin.mark(notProcessedYet("Queue")));
-  }
-
-  /** Made when asked for: thousands of objects are seldom looked into. */
-  get orchid(): OrchidNode {
-    const { context } = this.#environment;
-    return mapNode({
-      leading: valueNode(() => this.isLeading),
-      pass_index: valueNode(() => BigInt(this.#snapshot.passIndex)),
-      pass_instant: valueNode(() => instantFromMs(this.#snapshot.passInstantMs)),
-      ...rowNodes(() => this.#row),
-      status: valueNode(() => this.#status()),
-      partitions: valueNode(() => queuePartitionsToYson(this.#snapshot, context.clock.now())),
-      exporters: valueNode(() => this.#leadership?.exports.orchid() ?? null),
-    });
-  }
-
-  get snapshot(): QueueSnapshot {
-    return this.#snapshot;
   }
 
   get leadership(): QueueLeadership | undefined {
     return this.#leadership;
   }
 
-  update(row: QueueRow, registrations: readonly RegistrationRow[]): void {
-    this.#row = row;
-    this.#registrations = registrations;
-  }
-
-  get isPassing(): boolean {
-    return this.#gate.isRunning;
-  }
-
-  pass(): Promise<void> {
-    return this.#gate.run(() => this.#pass());
-  }
-
-  collectAlerts(): void {
+  override collectAlerts(): void {
     this.#leadership?.alerts.collect();
   }
 
-  async stop(): Promise<void> {
+  override async stop(): Promise<void> {
     // Exports do not wait for a pass that hangs: whoever leads the queue now needs their locks. The pass starts
     // none any more.
-    await Promise.all([this.#gate.stop(), this.#leadership?.exports.stop()]);
-    this.#collector.close();
+    await Promise.all([super.stop(), this.#leadership?.exports.stop()]);
   }
 
-  async #pass(): Promise<void> {
-    const { context, profiler } = this.#environment;
-    const startMs = context.clock.monotonic();
-    const previous = this.#snapshot;
-    const row = this.#row;
-    const snapshot = await this.#collector.collect({
-      row,
-      registrations: this.#registrations,
-      previous,
-      nowMs: context.clock.now(),
-    });
-    if (this.#gate.isStopped) {
-      return;
-    }
-    this.#snapshot = snapshot;
-    profiler.passEnded?.(snapshot, this.isLeading, context.clock.monotonic() - startMs);
+  protected override statusNodes(): Readonly<Record<string, OrchidNode>> {
+    const { clock } = this.environment.context;
+    return {
+      status: valueNode(() => this.#status()),
+      partitions: valueNode(() => queuePartitionsToYson(this.snapshot, clock.now())),
+      exporters: valueNode(() => this.#leadership?.exports.orchid() ?? null),
+    };
+  }
+
+  protected override collect(input: PassInput<QueueRow, QueueSnapshot>): Promise<QueueSnapshot> {
+    return this.#collector.collect(input);
+  }
+
+  protected override async follow(previous: QueueSnapshot, snapshot: QueueSnapshot): Promise<void> {
     const leadership = this.#leadership;
     if (leadership === undefined) {
       return;
@@ -131,14 +84,18 @@ export class QueueController implements QueueObject {
       leadership.operatorAlerts.publish();
       return;
     }
-    profiler.queuePass?.(previous, snapshot);
-    leadership.exports.update(row, snapshot);
+    this.environment.profiler.queuePass?.(previous, snapshot);
+    leadership.exports.update(snapshot.row, snapshot);
     await this.#trim(leadership, snapshot);
     this.#stageOperatorAlerts(leadership, snapshot);
   }
 
+  protected override close(): void {
+    this.#collector.close();
+  }
+
   async #trim({ exports, trimAlerts }: Leadership, snapshot: QueueSnapshot): Promise<void> {
-    const { context, registry, trimmer, stateAgeMs } = this.#environment;
+    const { context, registry, trimmer, stateAgeMs } = this.environment;
     const { agent } = context.config();
     const { enableAutomaticTrimming, trimmingPeriodMs, passPeriodMs } = agent.controller;
     if (!enableAutomaticTrimming) {
@@ -160,13 +117,13 @@ export class QueueController implements QueueObject {
         exports: exports.progress(),
       });
     } catch (thrown) {
-      trimAlerts.stage(alertKinds.trimFailed, this.#environment.origin.mark(toYtError(thrown)));
+      trimAlerts.stage(alertKinds.trimFailed, this.environment.origin.mark(toYtError(thrown)));
     }
     trimAlerts.publish();
   }
 
   #stageOperatorAlerts({ operatorAlerts: collector }: Leadership, snapshot: QueueSnapshot): void {
-    const { context, registry } = this.#environment;
+    const { context, registry } = this.environment;
     const { controller } = context.config().agent;
     for (const alert of operatorAlerts(snapshot, registry.consumer, context.clock.now(), controller)) {
       collector.stage(alert.kind, alert.error, alert.tags);
@@ -175,8 +132,8 @@ export class QueueController implements QueueObject {
   }
 
   #status(): YsonMap {
-    const { context } = this.#environment;
-    return queueStatusToYson(this.#snapshot, {
+    const { context } = this.environment;
+    return queueStatusToYson(this.snapshot, {
       host: context.host,
       alerts: this.#leadership?.alerts.alerts() ?? new Map(),
       exports: this.#leadership?.exports.status() ?? followersExports,
@@ -214,28 +171,5 @@ function lead({ context, exportManager }: ControllerEnvironment, reference: Obje
     trimAlerts: alerts.collector(),
     operatorAlerts: alerts.collector(),
     exports: new QueueExports(context, reference, exportManager, alerts),
-  };
-}
-
-/** A snapshot of a queue of which nothing is known but why. */
-export function queueSnapshotWithError(
-  row: QueueRow,
-  registrations: readonly RegistrationRow[],
-  error: YtError,
-): QueueSnapshot {
-  return {
-    kind: "queue",
-    reference: row.reference,
-    row,
-    registrations,
-    error,
-    tableId: null,
-    passIndex: -1,
-    passInstantMs: 0,
-    bannedSinceMs: null,
-    hasTimestampColumn: false,
-    hasCumulativeDataWeightColumn: false,
-    isReplica: false,
-    partitions: [],
   };
 }

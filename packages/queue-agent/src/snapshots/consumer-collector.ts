@@ -10,10 +10,16 @@ import { type ConsumerRow, isReplicated, type RegistrationRow } from "../objects
 import type { AgentReads } from "../reads/agent-reads.ts";
 import { areSettled, consumerPartitions } from "./consumer-partitions.ts";
 import { type ConsumerTableKind, consumerTableKind } from "./consumer-schema.ts";
-import { type ConsumerSnapshot, type SubConsumerSnapshot, subConsumerKey } from "./consumer-snapshot.ts";
+import {
+  type ConsumerSnapshot,
+  consumerSnapshotWithError,
+  type SubConsumerSnapshot,
+  subConsumerKey,
+} from "./consumer-snapshot.ts";
 import type { ErrorOrigin } from "./error-origin.ts";
 import { instantFromMs } from "./instants.ts";
 import { NextRows } from "./next-rows.ts";
+import { nextSnapshotHead, type PassInput } from "./object-snapshot.ts";
 import {
   type OffsetRow,
   type OffsetsRead,
@@ -24,14 +30,9 @@ import {
 } from "./offset-table.ts";
 import type { QueueSnapshot } from "./queue-snapshot.ts";
 
-export interface ConsumerPassInput {
-  readonly row: ConsumerRow;
-  readonly registrations: readonly RegistrationRow[];
-  readonly previous: ConsumerSnapshot | undefined;
+export interface ConsumerPassInput extends PassInput<ConsumerRow, ConsumerSnapshot> {
   /** The latest snapshot of a queue in this process. */
   readonly queue: (reference: ObjectReference) => QueueSnapshot | undefined;
-  /** Unix milliseconds. */
-  readonly nowMs: number;
 }
 
 export class ConsumerCollector {
@@ -52,26 +53,14 @@ export class ConsumerCollector {
 
   /** Never throws: what fails is the snapshot's error, or that of one of its queues. */
   async collect(input: ConsumerPassInput): Promise<ConsumerSnapshot> {
-    const { row, previous, registrations, nowMs } = input;
-    const bannedSinceMs = row.queueAgentBanned === true ? (previous?.bannedSinceMs ?? nowMs) : null;
-    const common = {
-      kind: "consumer" as const,
-      reference: this.#reference,
-      row,
-      registrations,
-      passIndex: (previous?.passIndex ?? -1) + 1,
-      passInstantMs: nowMs,
-      bannedSinceMs,
-    };
+    const { row, previous, registrations } = input;
+    const head = nextSnapshotHead(input);
     try {
-      this.#requireReady(row, bannedSinceMs);
-      return { ...common, error: null, ...(await this.#queues(this.#kindOf(row), input)) };
+      this.#requireReady(row, head.bannedSinceMs);
+      return { ...head, error: null, ...(await this.#queues(this.#kindOf(row), input)) };
     } catch (thrown) {
-      return {
-        ...common,
-        error: this.#origin.again(toYtError(thrown), previous?.error),
-        queues: new Map(),
-      };
+      const error = this.#origin.again(toYtError(thrown), previous?.error);
+      return { ...consumerSnapshotWithError(row, registrations, error), ...head };
     }
   }
 

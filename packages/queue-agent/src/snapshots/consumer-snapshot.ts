@@ -2,6 +2,7 @@
 import type { YtError } from "@qyt/base";
 import { type ObjectReference, referenceToString } from "../objects/reference.ts";
 import type { ConsumerRow, RegistrationRow } from "../objects/state-rows.ts";
+import type { ObjectSnapshot } from "./object-snapshot.ts";
 import { type RateCounter, unchangedUntil } from "./rates.ts";
 
 export interface ReadRates {
@@ -40,19 +41,30 @@ export interface SubConsumerSnapshot {
   readonly partitions: readonly ConsumerPartitionSnapshot[];
 }
 
-export interface ConsumerSnapshot {
-  readonly kind: "consumer";
-  readonly reference: ObjectReference;
-  readonly row: ConsumerRow;
-  readonly passIndex: number;
-  readonly passInstantMs: number;
-  readonly error: YtError | null;
-  readonly bannedSinceMs: number | null;
-  readonly registrations: readonly RegistrationRow[];
+export interface ConsumerSnapshot extends ObjectSnapshot<ConsumerRow> {
   /** By `subConsumerKey`. */
   readonly queues: ReadonlyMap<string, SubConsumerSnapshot>;
   /** All names in the table of a multi-consumer, the same set while it was not written; or why they are unknown. */
   readonly names?: ReadonlySet<string> | YtError | null;
+}
+
+/** A snapshot of a consumer of which nothing is known but why. */
+export function consumerSnapshotWithError(
+  row: ConsumerRow,
+  registrations: readonly RegistrationRow[],
+  error: YtError,
+): ConsumerSnapshot {
+  return {
+    kind: "consumer",
+    reference: row.reference,
+    row,
+    registrations,
+    error,
+    passIndex: -1,
+    passInstantMs: 0,
+    bannedSinceMs: null,
+    queues: new Map(),
+  };
 }
 
 /** The key of a sub-consumer: the queue's reference; of a multi-consumer the name is put behind it. */

@@ -6,12 +6,13 @@
  */
 import { isList, isMap, toYtError, type YsonValue, YtError } from "@qyt/base";
 import type { ObjectReference } from "../objects/reference.ts";
-import type { QueueRow, RegistrationRow } from "../objects/state-rows.ts";
+import type { QueueRow } from "../objects/state-rows.ts";
 import type { AgentReads } from "../reads/agent-reads.ts";
 import type { ClusterReads, WatchedRead } from "../reads/cluster-reads.ts";
 import { integerOf } from "../scalars.ts";
 import type { ErrorOrigin } from "./error-origin.ts";
 import { instantFromMs } from "./instants.ts";
+import { nextSnapshotHead, type PassInput } from "./object-snapshot.ts";
 import {
   isReadable,
   type LayoutMarks,
@@ -22,16 +23,8 @@ import {
   watchLayoutMarks,
 } from "./queue-layout.ts";
 import { queuePartitions } from "./queue-partitions.ts";
-import type { QueueSnapshot } from "./queue-snapshot.ts";
+import { type QueueSnapshot, queueSnapshotWithError } from "./queue-snapshot.ts";
 import { QueueWeights } from "./queue-weights.ts";
-
-export interface QueuePassInput {
-  readonly row: QueueRow;
-  readonly registrations: readonly RegistrationRow[];
-  readonly previous: QueueSnapshot | undefined;
-  /** Unix milliseconds. */
-  readonly nowMs: number;
-}
 
 export class QueueCollector {
   readonly #reference: ObjectReference;
@@ -48,30 +41,20 @@ export class QueueCollector {
   }
 
   /** Never throws: what fails is the snapshot's error. */
-  async collect(input: QueuePassInput): Promise<QueueSnapshot> {
+  async collect(input: PassInput<QueueRow, QueueSnapshot>): Promise<QueueSnapshot> {
     const { row, previous, nowMs, registrations } = input;
-    const isBanned = row.queueAgentBanned === true;
-    const bannedSinceMs = isBanned ? (previous?.bannedSinceMs ?? nowMs) : null;
-    const common = {
-      kind: "queue" as const,
-      reference: this.#reference,
-      row,
-      registrations,
-      passIndex: (previous?.passIndex ?? -1) + 1,
-      passInstantMs: nowMs,
-      bannedSinceMs,
-    };
+    const head = nextSnapshotHead(input);
     try {
-      if (bannedSinceMs !== null) {
+      if (head.bannedSinceMs !== null) {
         throw new YtError(
-          `Queue is banned by "queue_agent_banned" attribute (BannedSince: ${instantFromMs(bannedSinceMs)})`,
+          `Queue is banned by "queue_agent_banned" attribute (BannedSince: ${instantFromMs(head.bannedSinceMs)})`,
         );
       }
       const { layout, infos } = await this.#read();
       const weights = await this.#weights.read(layout, infos, previous);
       const partitions = queuePartitions({ layout, infos, weights }, previous, nowMs, this.#origin);
       return {
-        ...common,
+        ...head,
         error: null,
         tableId: layout.objectId,
         hasTimestampColumn: layout.hasTimestampColumn,
@@ -81,15 +64,8 @@ export class QueueCollector {
       };
     } catch (thrown) {
       this.#forget();
-      return {
-        ...common,
-        error: this.#origin.again(toYtError(thrown), previous?.error),
-        tableId: null,
-        hasTimestampColumn: false,
-        hasCumulativeDataWeightColumn: false,
-        isReplica: false,
-        partitions: [],
-      };
+      const error = this.#origin.again(toYtError(thrown), previous?.error);
+      return { ...queueSnapshotWithError(row, registrations, error), ...head };
     }
   }
 

@@ -1,7 +1,7 @@
 /** What one pass of a queue's controller saw. Immutable. */
 import type { YtError } from "@qyt/base";
-import type { ObjectReference } from "../objects/reference.ts";
 import type { QueueRow, RegistrationRow } from "../objects/state-rows.ts";
+import type { ObjectSnapshot } from "./object-snapshot.ts";
 import { type RateCounter, unchangedUntil } from "./rates.ts";
 
 export interface WriteRates {
@@ -33,25 +33,38 @@ export interface QueuePartitionSnapshot {
   readonly writeRates: WriteRates;
 }
 
-export interface QueueSnapshot {
-  readonly kind: "queue";
-  readonly reference: ObjectReference;
-  readonly row: QueueRow;
+export interface QueueSnapshot extends ObjectSnapshot<QueueRow> {
   /** The id of the table that the partitions are of, which may be another one than the row's; `null`: not read. */
   readonly tableId: string | null;
-  readonly passIndex: number;
-  /** Unix milliseconds of the pass's start. */
-  readonly passInstantMs: number;
-  readonly error: YtError | null;
-  /** Unix milliseconds of the first pass that found the queue banned. */
-  readonly bannedSinceMs: number | null;
-  readonly registrations: readonly RegistrationRow[];
   readonly hasTimestampColumn: boolean;
   readonly hasCumulativeDataWeightColumn: boolean;
   /** The table is a replica of a replicated table; false when there is an error. */
   readonly isReplica: boolean;
   /** Empty when there is an error. */
   readonly partitions: readonly QueuePartitionSnapshot[];
+}
+
+/** A snapshot of a queue of which nothing is known but why. */
+export function queueSnapshotWithError(
+  row: QueueRow,
+  registrations: readonly RegistrationRow[],
+  error: YtError,
+): QueueSnapshot {
+  return {
+    kind: "queue",
+    reference: row.reference,
+    row,
+    registrations,
+    error,
+    tableId: null,
+    passIndex: -1,
+    passInstantMs: 0,
+    bannedSinceMs: null,
+    hasTimestampColumn: false,
+    hasCumulativeDataWeightColumn: false,
+    isReplica: false,
+    partitions: [],
+  };
 }
 
 /** The weight that the rates count: nothing written weighs nothing. `null`: unknown. */
