@@ -11,7 +11,6 @@ import {
   retriableCodes,
   sleep,
   toYtError,
-  type YsonMap,
   type YsonValue,
   YtError,
 } from "@qyt/base";
@@ -161,7 +160,7 @@ const notTakenCodes = [
 ] as const;
 
 /** Whether the request certainly had no effect. */
-export function wasNotTaken(error: YtError): boolean {
+function wasNotTaken(error: YtError): boolean {
   return notTakenCodes.some((code) => error.has(code)) || error.attributes.get("never_sent") === true;
 }
 
@@ -234,5 +233,3 @@ function isCertificateRefused(cause: Error): boolean {
     )
   );
 }
-
-export type { YsonMap };

@@ -53,7 +53,7 @@ function collect(name: string, previous: readonly string[] = []): readonly strin
  * @returns what was done, in a sentence
  * @throws YtError 500 for a missing path, 901 without `administer` on it, 907 for an unknown user
  */
-export async function grantRegistrations(
+async function grantRegistrations(
   client: YtClient,
   path: string,
   flags: Pick<GrantFlags, "user" | "registerQueueConsumer" | "vital">,

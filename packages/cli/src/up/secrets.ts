@@ -8,7 +8,7 @@ import type { UpPlan } from "./plan.ts";
 import { type Connection, readSecretFiles, type TlsContents } from "./secret-files.ts";
 
 /** A cluster that may act for its users on another. */
-export interface TrustedPeer {
+interface TrustedPeer {
   readonly cluster: string;
   readonly isSuperuserAllowed: boolean;
 }

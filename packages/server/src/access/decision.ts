@@ -44,7 +44,7 @@ export interface ColumnDecision extends Decision {
  * How an entry counts for an object that is `depth` levels below its holder, as if it stood there itself;
  * undefined when it does not.
  */
-export function modeAtDepth(mode: InheritanceMode, depth: number): InheritanceMode | undefined {
+function modeAtDepth(mode: InheritanceMode, depth: number): InheritanceMode | undefined {
   switch (mode) {
     case "object_and_descendants":
       return mode;

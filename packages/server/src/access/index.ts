@@ -17,12 +17,11 @@ export {
   type Decision,
   decide,
   decideColumns,
-  modeAtDepth,
   type Question,
   restrictedColumns,
 } from "./decision.ts";
 export { accessDenied, type Denial, userBanned } from "./errors.ts";
-export { isPermission, type Permission, parsePermission, permissionNames } from "./permissions.ts";
+export { type Permission, parsePermission, permissionNames } from "./permissions.ts";
 export {
   builtinGroups,
   builtinSuperusers,

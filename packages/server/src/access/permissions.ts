@@ -21,7 +21,7 @@ export type Permission = (typeof permissionNames)[number];
 
 const known: ReadonlySet<string> = new Set(permissionNames);
 
-export function isPermission(text: string): text is Permission {
+function isPermission(text: string): text is Permission {
   return known.has(text);
 }
 

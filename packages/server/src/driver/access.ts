@@ -61,7 +61,7 @@ export function right(permission: Permission, object: AccessObject, parameter: s
 }
 
 /** Fulfilled by any of the rights, always asked for. */
-export function oneOf(...anyOf: readonly Right[]): Requirement {
+function oneOf(...anyOf: readonly Right[]): Requirement {
   return { anyOf };
 }
 

@@ -42,7 +42,7 @@ export interface Command<Shape extends z.ZodRawShape = z.ZodRawShape> {
 }
 
 /** Common options of the families; each command takes them all, and ignores those it has no use for. */
-export const commonParameters = {
+const commonParameters = {
   transaction_id: transactionId,
   mutation_id: optional(parameter.guid),
   retry: optional(parameter.boolean),

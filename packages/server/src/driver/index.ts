@@ -1,5 +1,4 @@
 /** The command table and the driver that runs it. */
-export { commandsForBanned } from "./access.ts";
 export type {
   ApiVersion,
   CommandDescriptor,

@@ -44,7 +44,7 @@ export interface AuthenticatorOptions {
   readonly clock: Clock;
 }
 
-export const cookieName = "YTCypressCookie";
+const cookieName = "YTCypressCookie";
 
 /** Both as in the real system, in milliseconds: how long a session lasts, and when it gets a fresh cookie. */
 const dayMs = 24 * 3600 * 1000;

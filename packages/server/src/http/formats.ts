@@ -85,7 +85,7 @@ function defaultFormat(type: DataType): YsonValue {
 }
 
 /** The first type of a `Content-Type` or `Accept` header that stands for a format. */
-export function formatFromMime(header: string | undefined): YsonValue | undefined {
+function formatFromMime(header: string | undefined): YsonValue | undefined {
   if (header === undefined || header === "*/*") {
     return undefined;
   }

@@ -203,7 +203,7 @@ function* parametersInSlices(
 }
 
 /** Two maps merge key by key, attributes too; anything else replaces. */
-export function patch(base: YsonValue, over: YsonValue): YsonValue {
+function patch(base: YsonValue, over: YsonValue): YsonValue {
   const below = bare(base);
   const above = bare(over);
   if (!isMap(below) || !isMap(above)) {

@@ -112,7 +112,7 @@ export function createBodyWriter(exchange: Exchange, encoding: ContentEncoding):
 }
 
 /** Gives bytes to the connection. */
-export function send(exchange: Exchange, bytes: Buffer): Promise<void> | undefined {
+function send(exchange: Exchange, bytes: Buffer): Promise<void> | undefined {
   if (exchange.isClosed) {
     return Promise.reject(clientGone());
   }
