@@ -5,15 +5,7 @@
  * Specified in: yt/yt/server/http_proxy (protocol), yt/python/yt/wrapper/http_helpers.py (which answers
  * are retried).
  */
-import {
-  errorCodes,
-  mapOf,
-  retriableCodes,
-  sleep,
-  toYtError,
-  type YsonValue,
-  YtError,
-} from "@qyt/base";
+import { errorCodes, mapOf, retriableCodes, sleep, toYtError, type YsonValue, YtError } from "@qyt/base";
 import { errorFromYson, parseJson, parseYson, writeYsonText } from "@qyt/yson";
 import type { ResolvedOptions } from "./options.ts";
 import type { TransportResponse } from "./transport.ts";
