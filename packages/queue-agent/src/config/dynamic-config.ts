@@ -39,7 +39,7 @@ export interface ControllerConfig {
   readonly stuckOffsetThresholdMs: number;
 }
 
-export interface SynchronizerConfig {
+interface SynchronizerConfig {
   readonly passPeriodMs: number;
   readonly enable: boolean;
   /** Here `watching` by default (upstream `polling`). */

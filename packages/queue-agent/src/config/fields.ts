@@ -22,7 +22,7 @@ export interface IntegerBounds {
 }
 
 /** Milliseconds. A moment that is so far from now still has a year of four digits, as instants are shown. */
-export const maxDurationMs = 250_000_000_000_000;
+const maxDurationMs = 250_000_000_000_000;
 
 const maxInt64 = (1n << 63n) - 1n;
 

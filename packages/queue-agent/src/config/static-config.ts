@@ -35,8 +35,8 @@ export interface StaticConfig {
   readonly dynamicConfig: YsonValue;
 }
 
-export const defaultStage = "production";
-export const defaultRoot = "//sys/queue_agents";
+const defaultStage = "production";
+const defaultRoot = "//sys/queue_agents";
 const minMembershipTimeoutMs = 500;
 const maxPort = 65_535;
 

@@ -12,7 +12,7 @@ import {
 } from "../objects/state-rows.ts";
 
 /** Reference → whether it is led; what is not in it is none of this agent's. */
-export type SelectedObjects = ReadonlyMap<string, boolean>;
+type SelectedObjects = ReadonlyMap<string, boolean>;
 
 export interface Selection {
   readonly queues: SelectedObjects;

@@ -5,7 +5,7 @@ import { executeReads, outputValue } from "../clusters/batch.ts";
 import { decodeProgress, type ExportProgress, progressOf } from "./export-progress.ts";
 
 export const progressAttribute = "queue_static_export_progress";
-export const destinationAttribute = "queue_static_export_destination";
+const destinationAttribute = "queue_static_export_destination";
 
 /** As it is when the queue does not say. */
 const defaultFlushPeriodMs = 900_000;

@@ -20,7 +20,7 @@ export interface ExportPart {
 }
 
 /** The last exported chunk does not end where the stored progress says. */
-export interface RowCountMismatch {
+interface RowCountMismatch {
   readonly chunk: QueueChunk;
   /** What the progress says. */
   readonly rowCount: bigint;

@@ -36,7 +36,7 @@ export interface ExportProgress {
   readonly queueObjectId: string | null;
 }
 
-export const nullObjectId = "0-0-0-0";
+const nullObjectId = "0-0-0-0";
 
 /** The last moment that has a date. */
 const maxUnixMs = 8.64e15;

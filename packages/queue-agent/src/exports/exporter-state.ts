@@ -25,7 +25,7 @@ export interface ExporterState {
 }
 
 /** Specified in: yt/yt/server/queue_agent/queue_exporter.cpp (TQueueExportProfilingCounters). */
-export interface ExporterCounters {
+interface ExporterCounters {
   readonly exportedRows: bigint;
   readonly exportedChunks: number;
   readonly exportedTables: number;
@@ -100,7 +100,7 @@ export function statusOf(state: ExporterState, config: StaticExportConfig, detai
 }
 
 /** Why exports of this period find nothing new most of the time; `null`: they do. */
-export function flushWarning(
+function flushWarning(
   config: StaticExportConfig,
   flushPeriodMs: number | null | undefined,
 ): string | null {

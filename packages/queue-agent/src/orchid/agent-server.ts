@@ -16,7 +16,7 @@ export interface AgentServerOptions {
   readonly metrics?: MetricsSource;
 }
 
-export interface MetricsSource {
+interface MetricsSource {
   readonly contentType: string;
   /** Gives away the text piece by piece, each when the one before has been taken. */
   write(sink: (piece: Buffer) => Promise<void>): Promise<void>;

@@ -28,7 +28,7 @@ export interface ConsumerStatusParts {
   readonly nowMs: number;
 }
 
-export function consumerErrorStatus(error: YtError, host: string): YsonMap {
+function consumerErrorStatus(error: YtError, host: string): YsonMap {
   return mapOf({ queue_agent_host: host, error: errorToYson(error) });
 }
 

@@ -24,7 +24,7 @@ export interface OffsetRow {
 }
 
 /** By `subConsumerKey`, then by partition. */
-export type Offsets = ReadonlyMap<string, ReadonlyMap<number, OffsetRow>>;
+type Offsets = ReadonlyMap<string, ReadonlyMap<number, OffsetRow>>;
 
 export interface OffsetTarget {
   readonly queue: ObjectReference;

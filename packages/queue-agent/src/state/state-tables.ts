@@ -120,7 +120,7 @@ const columns: Readonly<Record<StateTableName, readonly [keys: Columns, values: 
   ],
 };
 
-export const stateTableNames: readonly StateTableName[] = [
+const stateTableNames: readonly StateTableName[] = [
   "queues",
   "consumers",
   "consumer_registrations",

@@ -8,7 +8,7 @@ import type { YtError } from "@qyt/base";
 import { type ObjectReference, referenceToString } from "../objects/reference.ts";
 import type { ConsumerRow, DynamicState, QueueRow, StateRow } from "../objects/state-rows.ts";
 
-export type ObjectKind = StateRow["kind"];
+type ObjectKind = StateRow["kind"];
 export type ObjectRows = Pick<DynamicState, "queues" | "consumers">;
 
 /** An object as a pass names it: one path may be a queue now and have been a consumer before. */

@@ -16,9 +16,9 @@ import { emptyRateCounter } from "../snapshots/rates.ts";
 const noRates = { rowCount: emptyRateCounter, dataWeight: emptyRateCounter };
 
 export const testQueue: ObjectReference = { cluster: "pythia", path: "//tmp/q" };
-export const testQueueId = "1-2-3-4";
+const testQueueId = "1-2-3-4";
 
-export function consumerReference(name: string): ObjectReference {
+function consumerReference(name: string): ObjectReference {
   return { cluster: "pythia", path: `//tmp/${name}` };
 }
 
