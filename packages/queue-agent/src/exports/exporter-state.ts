@@ -100,10 +100,7 @@ export function statusOf(state: ExporterState, config: StaticExportConfig, detai
 }
 
 /** Why exports of this period find nothing new most of the time; `null`: they do. */
-function flushWarning(
-  config: StaticExportConfig,
-  flushPeriodMs: number | null | undefined,
-): string | null {
+function flushWarning(config: StaticExportConfig, flushPeriodMs: number | null | undefined): string | null {
   const periodMs = config.exportPeriodSeconds * 1_000;
   const remedy = `set "dynamic_store_auto_flush_period" of the queue to at most ${periodMs} and remount it, or make "export_period" longer`;
   if (flushPeriodMs === null) {

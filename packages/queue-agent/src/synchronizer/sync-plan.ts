@@ -32,7 +32,7 @@ export interface SyncPlan {
 
 const kinds = ["queue", "consumer"] as const;
 
-export function rowsOf(rows: ObjectRows, kind: ObjectKind): ReadonlyMap<string, QueueRow | ConsumerRow> {
+function rowsOf(rows: ObjectRows, kind: ObjectKind): ReadonlyMap<string, QueueRow | ConsumerRow> {
   return kind === "queue" ? rows.queues : rows.consumers;
 }
 
