@@ -1,9 +1,9 @@
 // One queue agent that leads a thousand queues and two thousand consumers: how long its passes take, and what
 // the process costs.
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { cpuSecondsOf, memoryOf } from "./processes.mjs";
 import { queueSchema } from "./rows.mjs";
 
 const script = fileURLToPath(new URL("../packages/cli/bin/qyt.js", import.meta.url));
@@ -153,14 +153,14 @@ class AgentProcess {
   /** Twice as many seconds; memory is the highest of looks ten times a second. */
   async measure(seconds, scrapeEveryMs = Number.POSITIVE_INFINITY) {
     const { pid } = this.#child;
-    const before = cpuSeconds(pid);
+    const before = cpuSecondsOf(pid);
     const start = performance.now();
     const passes = [];
     let anonymous = 0;
     let nextScrapeMs = start;
     for (let look = 1; look <= seconds * 20; look++) {
       await sleep(100);
-      anonymous = Math.max(anonymous, anonymousMb(pid));
+      anonymous = Math.max(anonymous, memoryOf(pid).anonymous);
       if (look % 10 === 0) {
         passes.push(Number(await orchid(this.#server, "/queue_agent/controller_pass_duration")));
       }
@@ -169,7 +169,7 @@ class AgentProcess {
         await this.scrape();
       }
     }
-    const share = (cpuSeconds(pid) - before) / ((performance.now() - start) / 1000);
+    const share = (cpuSecondsOf(pid) - before) / ((performance.now() - start) / 1000);
     const sorted = passes.toSorted((left, right) => left - right);
     return { passes, median: sorted[Math.floor(sorted.length / 2)], share, anonymous };
   }
@@ -255,15 +255,4 @@ async function orchid(server, path) {
     `{path="${instances}/${name}/orchid${path}";output_format=json}`,
   );
   return JSON.parse(answer).value;
-}
-
-function anonymousMb(pid) {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024;
-}
-
-function cpuSeconds(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
-  const ticksPerSecond = 100;
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }

@@ -1,5 +1,5 @@
 // What many cost: producer sessions, pulls that wait, consumers and registrations.
-
+import { setTimeout as sleep } from "node:timers/promises";
 import { ms, rate, spread } from "./report.mjs";
 import { queueSchema } from "./rows.mjs";
 
@@ -73,17 +73,16 @@ async function waiting(bench) {
     await work();
     return ((server.cpuSeconds() - before) * 1000) / seconds;
   };
-  const sleep = (s) => new Promise((resolve) => setTimeout(resolve, s * 1000));
   // Once unmeasured: the first thousand connections and requests make code hot and heaps grow.
   let idle = 0;
   let cpu = 0;
   let result;
   for (let round = 0; round < 2; ++round) {
-    await sleep(2);
-    idle = await cpuWhile(() => sleep(seconds));
+    await sleep(2_000);
+    idle = await cpuWhile(() => sleep(seconds * 1_000));
     const running = load.begin({ kind: "wait", origin: server.origin, path, partitions, count, round });
-    await sleep(3);
-    cpu = await cpuWhile(() => sleep(seconds));
+    await sleep(3_000);
+    cpu = await cpuWhile(() => sleep(seconds * 1_000));
     result = await running.end();
   }
   await server.remove(path);
@@ -108,11 +107,7 @@ async function registrations(bench) {
   const path = await freshQueue(bench);
   const consumer = "//bench/many/pulling";
   await server.createCompanion("queue_consumer", consumer);
-  await server.command(
-    "POST",
-    "register_queue_consumer",
-    `{queue_path="${path}";consumer_path="${consumer}";vital=%false}`,
-  );
+  await server.register(path, consumer, false);
   await load.run({
     kind: "insert",
     origin: server.origin,
@@ -143,27 +138,15 @@ async function registrations(bench) {
   const names = Array.from({ length: count - 1 }, (_, index) => `//bench/many/consumer-${index}`);
   await inParallel(8, names, async (name) => {
     await server.command("POST", "create", `{type=queue_consumer;path="${name}"}`);
-    await server.command(
-      "POST",
-      "register_queue_consumer",
-      `{queue_path="${path}";consumer_path="${name}";vital=%true}`,
-    );
+    await server.register(path, name, true);
   });
   const beside = await pull();
   await inParallel(8, names, async (name) => {
-    await server.command(
-      "POST",
-      "unregister_queue_consumer",
-      `{queue_path="${path}";consumer_path="${name}"}`,
-    );
+    await server.unregister(path, name);
     await server.remove(name);
   });
   const after = await pull();
-  await server.command(
-    "POST",
-    "unregister_queue_consumer",
-    `{queue_path="${path}";consumer_path="${consumer}"}`,
-  );
+  await server.unregister(path, consumer);
   await server.remove(consumer);
   await server.remove(path);
   const alone = (before.rowsPerSecond + after.rowsPerSecond) / 2;

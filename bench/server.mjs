@@ -1,11 +1,11 @@
 // The server under test: a real `qyt up` in a process of its own, and what the kernel and the engine say of
 // its memory.
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { fetch, WebSocket } from "undici";
 import { Connection } from "./load/connection.mjs";
+import { cpuSecondsOf, memoryOf } from "./processes.mjs";
 
 const script = fileURLToPath(new URL("../packages/cli/bin/qyt.js", import.meta.url));
 
@@ -79,16 +79,12 @@ export class Server {
 
   /** Anonymous and mapped file pages of the process, in MB. */
   memory() {
-    const status = readFileSync(`/proc/${this.pid}/status`, "utf8");
-    const field = (name) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1] ?? 0) / 1024;
-    return { anonymous: field("RssAnon"), file: field("RssFile") };
+    return memoryOf(this.pid);
   }
 
   /** Seconds of processor time that the process has used. */
   cpuSeconds() {
-    const fields = readFileSync(`/proc/${this.pid}/stat`, "utf8").split(") ")[1].split(" ");
-    const ticksPerSecond = 100;
-    return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+    return cpuSecondsOf(this.pid);
   }
 
   /** `process.memoryUsage()` of the server, in MB, asked through the inspector. */
@@ -138,6 +134,22 @@ export class Server {
   async createCompanion(kind, path) {
     await this.command("POST", "create", `{type=${kind};path="${path}";recursive=%true}`);
     await this.waitMounted(path);
+  }
+
+  async register(queue, consumer, isVital) {
+    await this.command(
+      "POST",
+      "register_queue_consumer",
+      `{queue_path="${queue}";consumer_path="${consumer}";vital=%${isVital}}`,
+    );
+  }
+
+  async unregister(queue, consumer) {
+    await this.command(
+      "POST",
+      "unregister_queue_consumer",
+      `{queue_path="${queue}";consumer_path="${consumer}"}`,
+    );
   }
 
   async waitMounted(path) {

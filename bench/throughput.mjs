@@ -173,11 +173,7 @@ async function consume(bench) {
   const consumer = "//bench/consumer";
   const { server } = bench;
   await server.createCompanion("queue_consumer", consumer);
-  await server.command(
-    "POST",
-    "register_queue_consumer",
-    `{queue_path="${path}";consumer_path="${consumer}";vital=%false}`,
-  );
+  await server.register(path, consumer, false);
   // Enough for the whole time at twice the floor.
   const totalRows = Math.ceil((2 * floors.consume * (bench.seconds + bench.warmSeconds + 1)) / 1000) * 1000;
   await bench.load.run({
@@ -198,11 +194,7 @@ async function consume(bench) {
     warmSeconds: bench.warmSeconds,
     seconds: bench.seconds,
   });
-  await server.command(
-    "POST",
-    "unregister_queue_consumer",
-    `{queue_path="${path}";consumer_path="${consumer}"}`,
-  );
+  await server.unregister(path, consumer);
   await server.remove(consumer);
   await server.remove(path);
   bench.report.add({
