@@ -5,54 +5,59 @@
  * Specified in: yt/yt/server/queue_agent/bootstrap.cpp (instance node); presence replaces the discovery
  * servers of the real system.
  */
-import { type Clock, mapOf, sleep, toYtError, type YsonMap } from "@qyt/base";
+import { mapOf, toYtError, type YsonMap } from "@qyt/base";
 import type { YtClient } from "@qyt/client";
 import { escapeYPathLiteral, writeYson } from "@qyt/yson";
-import type { Logger } from "pino";
-import { PingedTransaction } from "../pinged-transaction.ts";
+import { LockHolder, type LockHolderOptions } from "./lock-holder.ts";
 
 /** The key of the shared lock that says that an instance lives. */
 export const presenceKey = "presence";
 
-export interface RegistrationOptions {
-  readonly client: () => YtClient;
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface RegistrationOptions extends LockHolderOptions {
   readonly root: string;
-  readonly agentId: string;
   readonly stage: string;
   readonly annotations: YsonMap;
-  readonly transactionTimeoutMs: number;
 }
-
-const retryMs = 500;
 
 export class InstanceRegistration {
   readonly #options: RegistrationOptions;
   readonly #path: string;
-  #abort: AbortController | undefined;
-  #loop: Promise<void> = Promise.resolve();
-  #presence: PingedTransaction | undefined;
+  readonly #presence: LockHolder;
   #onPresent: () => void = () => {};
 
   constructor(options: RegistrationOptions) {
+    const { root, agentId, logger } = options;
     this.#options = options;
-    this.#path = `${options.root}/instances/${escapeYPathLiteral(options.agentId)}`;
+    this.#path = `${root}/instances/${escapeYPathLiteral(agentId)}`;
+    this.#presence = new LockHolder(options, {
+      title: "Queue agent presence",
+      retryText: "registration of the instance: trying again",
+      prepare: (client, signal) => this.#createNode(client, signal),
+      take: async (client, { id }, signal) => {
+        await client.execute(
+          "lock",
+          { path: this.#path, mode: "shared", attribute_key: presenceKey, transaction_id: id },
+          { signal },
+        );
+      },
+      onTaken: () => {
+        this.#onPresent();
+        logger.info({ agent_id: agentId }, "the instance is registered");
+      },
+    });
   }
 
   /** Whether the others see this instance. False at once after a pause of the process. */
   get isPresent(): boolean {
-    return this.#presence?.isAlive === true;
+    return this.#presence.isHeld;
   }
 
   /** Resolves when the instance is present for the first time. @throws the signal's reason when it aborts first */
   async start(signal: AbortSignal): Promise<void> {
-    const abort = new AbortController();
-    this.#abort = abort;
     const present = new Promise<void>((resolve) => {
       this.#onPresent = resolve;
     });
-    this.#loop = this.#run(abort.signal);
+    this.#presence.start();
     const onAbort = (): void => this.#onPresent();
     signal.addEventListener("abort", onAbort, { once: true });
     await present;
@@ -62,8 +67,7 @@ export class InstanceRegistration {
 
   /** Says good-bye: the presence ends now, and the node goes unless an operator has banned it. */
   async stop(): Promise<void> {
-    this.#abort?.abort();
-    await this.#loop;
+    await this.#presence.stop();
     try {
       const client = this.#options.client();
       if (!(await client.exists(`${this.#path}/@banned`))) {
@@ -71,49 +75,6 @@ export class InstanceRegistration {
       }
     } catch (thrown) {
       this.#options.logger.debug({ err: toYtError(thrown) }, "the instance's node stays");
-    }
-  }
-
-  async #run(signal: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#options;
-    while (!signal.aborted) {
-      try {
-        await this.#stay(signal);
-      } catch (thrown) {
-        if (!signal.aborted) {
-          logger.warn({ err: toYtError(thrown) }, "registration of the instance: trying again");
-        }
-      }
-      await sleep(clock, retryMs, signal).catch(() => {});
-    }
-  }
-
-  async #stay(signal: AbortSignal): Promise<void> {
-    const { clock, agentId, transactionTimeoutMs, logger } = this.#options;
-    const client = this.#options.client();
-    await this.#createNode(client, signal);
-    const transaction = await PingedTransaction.start(
-      {
-        client,
-        clock,
-        timeoutMs: transactionTimeoutMs,
-        attributes: mapOf({ host: agentId, title: "Queue agent presence" }),
-      },
-      signal,
-    );
-    try {
-      await client.execute(
-        "lock",
-        { path: this.#path, mode: "shared", attribute_key: presenceKey, transaction_id: transaction.id },
-        { signal },
-      );
-      this.#presence = transaction;
-      this.#onPresent();
-      logger.info({ agent_id: agentId }, "the instance is registered");
-      await transaction.endedOr(signal);
-    } finally {
-      this.#presence = undefined;
-      await transaction.close();
     }
   }
 
