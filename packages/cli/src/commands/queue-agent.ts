@@ -1,5 +1,4 @@
 /** `qyt queue-agent`: one queue agent as a process of its own, beside clusters that run elsewhere. */
-import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import {
   isMap,
@@ -14,8 +13,9 @@ import {
 import type { StaticConfig } from "@qyt/queue-agent";
 import { parseJson, parseYson } from "@qyt/yson";
 import { Command } from "commander";
-import { destination, pino } from "pino";
-import { ignoreClosedPipe, stopSignal } from "../process.ts";
+import type { Logger } from "pino";
+import { readNamedFile } from "../named-file.ts";
+import { runUntilStopped } from "../process.ts";
 import { aliasVariable, parseAliases } from "../up/aliases.ts";
 import { logLevels } from "../up/config.ts";
 
@@ -82,23 +82,19 @@ async function run(flags: QueueAgentFlags): Promise<void> {
   if (level === undefined) {
     throw new YtError(`"${flags.logLevel}" is not a log level: choose one of ${logLevels.join(", ")}`);
   }
-  const stderr = destination({ fd: process.stderr.fd, sync: false, minLength: 0 });
-  const logger = pino({ level, base: { pid: process.pid } }, stderr);
-  process.stdout.on("error", ignoreClosedPipe);
-  stderr.on("error", ignoreClosedPipe);
-  if (unknown.length > 0) {
-    logger.warn({ options: unknown }, "the configuration has options that do not exist");
-  }
-  const starting = new AbortController();
-  const stop = stopSignal(() => {
-    stderr.flushSync();
-    process.exit(130);
+  await runUntilStopped(level, (logger, stop) => {
+    if (unknown.length > 0) {
+      logger.warn({ options: unknown }, "the configuration has options that do not exist");
+    }
+    return runAgent(config, logger, stop);
   });
+}
+
+async function runAgent(config: StaticConfig, logger: Logger, stop: Promise<void>): Promise<void> {
+  const starting = new AbortController();
   void stop.then(() =>
     starting.abort(new YtError("Stopped before the agent had started", { code: "Canceled" })),
   );
-  // Timers of the clock do not keep the process alive, nor do idle sockets while it starts.
-  const alive = setInterval(() => {}, 0x7fff_ffff);
   try {
     process.stdout.write(`queue agent of stage ${config.stage}, state on ${config.proxy}\n`);
     const { startQueueAgent } = await import("@qyt/queue-agent");
@@ -110,12 +106,7 @@ async function run(flags: QueueAgentFlags): Promise<void> {
     if (!starting.signal.aborted) {
       throw thrown;
     }
-  } finally {
-    clearInterval(alive);
-    stderr.flushSync();
   }
-  // Whatever a handler left open must not hold the process.
-  process.exit(0);
 }
 
 /** @throws YtError 1 with one sentence */
@@ -189,11 +180,7 @@ async function withFiles(map: YsonMap, folder: string): Promise<YsonMap> {
 }
 
 async function readText(file: string, what: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (thrown) {
-    throw new YtError(`Cannot read ${what}: ${toYtError(thrown).message}`, { cause: thrown });
-  }
+  return (await readNamedFile(file, what)).toString("utf8");
 }
 
 function listenAddress(text: string): { readonly host: string; readonly port: bigint } {

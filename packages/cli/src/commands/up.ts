@@ -3,8 +3,7 @@ import { systemClock } from "@qyt/base";
 import { createClient } from "@qyt/client";
 import { startCluster } from "@qyt/server";
 import { Command } from "commander";
-import { destination, pino } from "pino";
-import { ignoreClosedPipe, stopSignal } from "../process.ts";
+import { runUntilStopped } from "../process.ts";
 import { aliasVariable, parseAliases } from "../up/aliases.ts";
 import { logLevels, readConfig } from "../up/config.ts";
 import { defaults, planUp, type UpOptions } from "../up/plan.ts";
@@ -86,19 +85,8 @@ export function upCommand(): Command {
 async function up(flags: UpFlags): Promise<void> {
   const config = flags.config === undefined ? {} : await readConfig(flags.config);
   const plan = planUp(flags, config, process.cwd(), parseAliases(process.env[aliasVariable]));
-  const stderr = destination({ fd: process.stderr.fd, sync: false, minLength: 0 });
-  const logger = pino({ level: plan.logLevel, base: { pid: process.pid } }, stderr);
-  // A reader of our lines that goes away (`qyt up | head`) must not end the clusters.
-  process.stdout.on("error", ignoreClosedPipe);
-  stderr.on("error", ignoreClosedPipe);
-  const stop = stopSignal(() => {
-    stderr.flushSync();
-    process.exit(130);
-  });
-  // Timers of the clock do not keep the process alive, nor do idle sockets while it starts.
-  const alive = setInterval(() => {}, 0x7fff_ffff);
-  try {
-    await runUp(
+  await runUntilStopped(plan.logLevel, (logger, stop) =>
+    runUp(
       plan,
       {
         start: startCluster,
@@ -113,13 +101,8 @@ async function up(flags: UpFlags): Promise<void> {
         version,
       },
       stop,
-    );
-  } finally {
-    clearInterval(alive);
-    stderr.flushSync();
-  }
-  // Whatever a handler left open must not hold the process.
-  process.exit(0);
+    ),
+  );
 }
 
 async function probe(url: string, connection: Connection): Promise<void> {

@@ -1,9 +1,9 @@
 /** The configuration file of `qyt up`: YSON or JSON, the same keys in both. */
-import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { toYtError, YtError } from "@qyt/base";
 import { fromYson, parseYson } from "@qyt/yson";
 import { z } from "zod";
+import { readNamedFile } from "../named-file.ts";
 
 export const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -63,12 +63,7 @@ export type UpConfig = z.infer<typeof schema>;
  * @throws YtError 1 with one sentence: the file cannot be read or parsed, a key is unknown, a value has the wrong type
  */
 export async function readConfig(file: string): Promise<UpConfig> {
-  let text: Buffer;
-  try {
-    text = await readFile(file);
-  } catch (thrown) {
-    throw new YtError(`Cannot read the configuration file: ${toYtError(thrown).message}`, { cause: thrown });
-  }
+  const text = await readNamedFile(file, "the configuration file");
   const folder = dirname(resolve(file));
   return withAbsolutePaths(parseConfig(text, file), (path) => resolve(folder, path));
 }

@@ -5,6 +5,7 @@
 import { chmod, mkdir, open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { toYtError, YtError } from "@qyt/base";
+import { readNamedFile } from "../named-file.ts";
 import type { PeerPlan, TlsPlan } from "./security.ts";
 
 export interface TlsContents {
@@ -82,11 +83,7 @@ async function readToken(file: string, cluster: string): Promise<string | undefi
 }
 
 async function read(file: string, what: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (thrown) {
-    throw new YtError(`Cannot read the ${what}: ${toYtError(thrown).message}`, { cause: thrown });
-  }
+  return (await readNamedFile(file, `the ${what}`)).toString("utf8");
 }
 
 /** Secrets of users are in there: nobody else on the machine is to read them. */
