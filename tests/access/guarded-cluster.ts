@@ -2,11 +2,11 @@
 import { createHash, randomBytes } from "node:crypto";
 import { request } from "node:http";
 import { connect } from "node:net";
-import { type Clock, mapOf, systemClock, type YsonValue } from "@qyt/base";
+import { mapOf, type YsonValue } from "@qyt/base";
 import { type ClientOptions, createClient, type YtClient } from "@qyt/client";
-import { type Cluster, type ClusterOptions, MemoryStore, startCluster } from "@qyt/server";
+import type { Cluster, ClusterOptions } from "@qyt/server";
 import { writeYsonText } from "@qyt/yson";
-import { pino } from "pino";
+import { startTestCluster } from "../../packages/server/src/cluster-fixture.ts";
 
 export type Header = readonly [name: string, value: string];
 
@@ -52,21 +52,9 @@ export class GuardedCluster {
     this.root = this.client({ token: rootToken });
   }
 
-  static async start(
-    options: Partial<ClusterOptions> & { readonly clock?: Clock } = {},
-  ): Promise<GuardedCluster> {
-    const name = options.name ?? "pythia";
-    const cluster = await startCluster({
-      name,
-      host: "127.0.0.1",
-      port: 0,
-      dataDirectory: "",
-      version: "25.1.0-test",
-      logger: pino({ level: "silent" }),
-      peers: () => new Map(),
-      registrationsCluster: name,
-      store: new MemoryStore(),
-      clock: systemClock,
+  static async start(options: Partial<ClusterOptions> = {}): Promise<GuardedCluster> {
+    const cluster = await startTestCluster({
+      name: "pythia",
       authentication: { peersByUser: new Map(), peersByToken: new Map() },
       ...options,
     });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type ProgramProcess, startProcess } from "@qyt/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasEnvironment } from "../clients/real-yt.ts";
-import { GuideRun, masked, readGuide, startArguments } from "../guides/guide.ts";
+import { GuideRun, readGuide, startArguments, testSnippets } from "../guides/guide.ts";
 
 const guide = readGuide("clusters.md");
 
@@ -31,24 +31,16 @@ describe.skipIf(!hasEnvironment("full"))("docs/clusters.md", () => {
     expect(guide.files.map(({ name }) => name)).toEqual(["pythia.yson", "freud.yson"]);
   });
 
-  // Each builds on what those before it have made.
-  let failed = false;
-  it.each(guide.snippets)("line $line, $language", { timeout: 90_000 }, async (snippet) => {
-    if (failed) {
-      throw new Error("An earlier step failed");
-    }
-    failed = true;
-    const config = startArguments(snippet)?.[1];
-    if (config !== undefined) {
+  testSnippets(
+    guide,
+    () => run,
+    async (snippet) => {
+      const config = startArguments(snippet)?.[1];
+      if (config === undefined) {
+        return false;
+      }
       await start(config);
-    } else {
-      const { exit, stdout, stderr } = await run.run(snippet);
-      expect({ exit, stderr, stdout: masked(stdout) }).toEqual({
-        exit: 0,
-        stderr: "",
-        stdout: masked(snippet.output ?? ""),
-      });
-    }
-    failed = false;
-  });
+      return true;
+    },
+  );
 });

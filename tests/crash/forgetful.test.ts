@@ -4,10 +4,10 @@
  * server runs in this process, over its HTTP interface.
  */
 import { seededRandom } from "@qyt/base";
-import { type Cluster, MemoryStore, startCluster } from "@qyt/server";
+import { type Cluster, MemoryStore } from "@qyt/server";
 import { FakeClock, ForgetfulStore, settle } from "@qyt/testing";
-import { pino } from "pino";
 import { describe, expect, it } from "vitest";
+import { startTestCluster } from "../../packages/server/src/cluster-fixture.ts";
 import { Ledger } from "./ledger.ts";
 import {
   connect,
@@ -105,16 +105,5 @@ async function blocked(
 }
 
 function start(store: ForgetfulStore, clock: FakeClock): Promise<Cluster> {
-  return startCluster({
-    name: "crash",
-    host: "127.0.0.1",
-    port: 0,
-    dataDirectory: "",
-    version: "0.0.0",
-    logger: pino({ level: "silent" }),
-    peers: () => new Map(),
-    registrationsCluster: "crash",
-    clock,
-    store,
-  });
+  return startTestCluster({ name: "crash", clock, store });
 }

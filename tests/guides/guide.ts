@@ -18,6 +18,7 @@ import {
   temporaryDirectory,
 } from "@qyt/testing";
 import ts from "typescript";
+import { expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -72,7 +73,7 @@ export function parseGuide(markdown: string): Guide {
  * Replaces what differs from run to run: object ids, and timestamps by the order in which different ones
  * appear, so that rows of one commit must share theirs.
  */
-export function masked(text: string): string {
+function masked(text: string): string {
   const timestamps = new Map<string, string>();
   return text
     .replace(/\b[0-9a-f]{1,8}(?:-[0-9a-f]{1,8}){3}\b/g, "ID")
@@ -162,6 +163,34 @@ export class GuideRun {
       },
     });
   }
+}
+
+/**
+ * A test of each snippet, in order: what it prints is what the page says.
+ * @param start starts the processes that the snippet starts, instead of running it; false when there are none
+ */
+export function testSnippets(
+  guide: Guide,
+  runOf: () => GuideRun,
+  start: (snippet: Snippet) => Promise<boolean>,
+): void {
+  // Each builds on what those before it have made.
+  let failed = false;
+  it.each(guide.snippets)("line $line, $language", { timeout: 90_000 }, async (snippet) => {
+    if (failed) {
+      throw new Error("An earlier snippet failed");
+    }
+    failed = true;
+    if (!(await start(snippet))) {
+      const { exit, stdout, stderr } = await runOf().run(snippet);
+      expect({ exit, stderr, stdout: masked(stdout) }).toEqual({
+        exit: 0,
+        stderr: "",
+        stdout: masked(snippet.output ?? ""),
+      });
+    }
+    failed = false;
+  });
 }
 
 function replaceAll(text: string, replacements: ReadonlyMap<string, string>): string {

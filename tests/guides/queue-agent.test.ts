@@ -6,14 +6,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isMap, type YsonValue } from "@qyt/base";
 import { defaultDynamicConfig } from "@qyt/queue-agent";
-import { ProgramProcess, startProcess } from "@qyt/testing";
+import { type ProgramProcess, startAgentProcess, startProcess } from "@qyt/testing";
 import { writeYson } from "@qyt/yson";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { alertKinds } from "../../packages/queue-agent/src/alerts/alert-kinds.ts";
 import { dynamicConfigToYson } from "../../packages/queue-agent/src/config/print-dynamic-config.ts";
 import { allSensors } from "../../packages/queue-agent/src/metrics/sensors.ts";
 import { hasEnvironment } from "../clients/real-yt.ts";
-import { GuideRun, masked, readGuide, startArguments } from "./guide.ts";
+import { GuideRun, readGuide, startArguments, testSnippets } from "./guide.ts";
 
 const text = readFileSync(new URL("../../docs/queue-agent.md", import.meta.url), "utf8");
 
@@ -66,31 +66,20 @@ describe.skipIf(!hasEnvironment("full"))("docs/queue-agent.md", () => {
     await run?.folder.remove();
   });
 
-  // Each builds on what those before it have made.
-  let failed = false;
-  it.each(guide.snippets)("line $line, $language", { timeout: 90_000 }, async (snippet) => {
-    if (failed) {
-      throw new Error("An earlier snippet failed");
-    }
-    failed = true;
-    const up = startArguments(snippet)?.map((arg) => run.toReal(arg));
-    const agent = /^npx qyt (queue-agent .*)$/m.exec(run.toReal(snippet.text))?.[1];
-    if (up !== undefined) {
-      processes.push(await startProcess({ args: ["--data-dir", join(run.folder.path, "data"), ...up] }));
-    } else if (agent !== undefined) {
-      const file = join(run.folder.path, "agent.yson");
-      const args = agent.split(" ").map((arg) => (arg === "agent.yson" ? file : arg));
-      const program = ProgramProcess.spawn({ args });
-      processes.push(program);
-      await program.waitForOutput("qyt queue-agent is ready");
-    } else {
-      const { exit, stdout, stderr } = await run.run(snippet);
-      expect({ exit, stderr, stdout: masked(stdout) }).toEqual({
-        exit: 0,
-        stderr: "",
-        stdout: masked(snippet.output ?? ""),
-      });
-    }
-    failed = false;
-  });
+  testSnippets(
+    guide,
+    () => run,
+    async (snippet) => {
+      const up = startArguments(snippet)?.map((arg) => run.toReal(arg));
+      const agent = /^npx qyt queue-agent (.*)$/m.exec(run.toReal(snippet.text))?.[1];
+      if (up !== undefined) {
+        processes.push(await startProcess({ args: ["--data-dir", join(run.folder.path, "data"), ...up] }));
+      } else if (agent !== undefined) {
+        const file = join(run.folder.path, "agent.yson");
+        const args = agent.split(" ").map((arg) => (arg === "agent.yson" ? file : arg));
+        processes.push(await startAgentProcess({ args }));
+      }
+      return up !== undefined || agent !== undefined;
+    },
+  );
 });

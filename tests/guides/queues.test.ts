@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type ProgramProcess, startProcess } from "@qyt/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasEnvironment } from "../clients/real-yt.ts";
-import { GuideRun, masked, readGuide, startArguments } from "./guide.ts";
+import { GuideRun, readGuide, startArguments, testSnippets } from "./guide.ts";
 
 const guide = readGuide("queues.md");
 
@@ -25,25 +25,16 @@ describe.skipIf(!hasEnvironment("full"))("docs/queues.md", () => {
     expect(guide.snippets.some(({ text }) => text.includes("yt --proxy"))).toBe(true);
   });
 
-  // Each builds on what those before it have made.
-  let failed = false;
-  it.each(guide.snippets)("line $line, $language", { timeout: 90_000 }, async (snippet) => {
-    if (failed) {
-      throw new Error("An earlier snippet failed");
-    }
-    failed = true;
-    const args = startArguments(snippet);
-    if (args !== undefined) {
-      const real = args.map((arg) => run.toReal(arg));
-      clusters = await startProcess({ args: ["--data-dir", join(run.folder.path, "data"), ...real] });
-    } else {
-      const { exit, stdout, stderr } = await run.run(snippet);
-      expect({ exit, stderr, stdout: masked(stdout) }).toEqual({
-        exit: 0,
-        stderr: "",
-        stdout: masked(snippet.output ?? ""),
-      });
-    }
-    failed = false;
-  });
+  testSnippets(
+    guide,
+    () => run,
+    async (snippet) => {
+      const args = startArguments(snippet)?.map((arg) => run.toReal(arg));
+      if (args === undefined) {
+        return false;
+      }
+      clusters = await startProcess({ args: ["--data-dir", join(run.folder.path, "data"), ...args] });
+      return true;
+    },
+  );
 });

@@ -3,9 +3,9 @@ import { mkdtemp, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { YtError } from "@qyt/base";
-import { type Cluster, MemoryStore, openLmdbStore, type Store, startCluster } from "@qyt/server";
+import { type Cluster, MemoryStore, openLmdbStore, type Store } from "@qyt/server";
 import { ForgetfulStore } from "@qyt/testing";
-import { pino } from "pino";
+import { startTestCluster } from "../../packages/server/src/cluster-fixture.ts";
 import { type Door, driverDoor, httpDoor } from "./door.ts";
 import { consumerNames } from "./queue-model.ts";
 
@@ -109,17 +109,7 @@ async function fastDirectory(): Promise<string> {
 }
 
 async function open(openStore: () => Promise<Store>): Promise<Cluster> {
-  return startCluster({
-    name: clusterName,
-    host: "127.0.0.1",
-    port: 0,
-    dataDirectory: "",
-    version: "test",
-    logger: pino({ level: "silent" }),
-    peers: () => new Map(),
-    registrationsCluster: clusterName,
-    store: await openStore(),
-  });
+  return startTestCluster({ name: clusterName, store: await openStore() });
 }
 
 /** The codes of an error and of all inside it. @throws what is no YtError: a bug */

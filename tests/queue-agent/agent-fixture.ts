@@ -13,7 +13,7 @@ import {
 } from "@qyt/base";
 import { createClient, type YtClient } from "@qyt/client";
 import { parseStaticConfig, type QueueAgent, startQueueAgent } from "@qyt/queue-agent";
-import { type Cluster, MemoryStore, startCluster } from "@qyt/server";
+import { type Cluster, MemoryStore } from "@qyt/server";
 import { eventually, ForgetfulStore, freePort } from "@qyt/testing";
 import { errorFromYson, escapeYPathLiteral, fromYson, parseYson, writeYson } from "@qyt/yson";
 import { pino } from "pino";
@@ -31,6 +31,7 @@ import {
   locateStateTables,
   type StateTables,
 } from "../../packages/queue-agent/src/state/state-tables.ts";
+import { startTestCluster } from "../../packages/server/src/cluster-fixture.ts";
 
 export const logger = pino({ level: process.env.QYT_TEST_LOG ?? "silent" });
 
@@ -101,12 +102,9 @@ export class AgentWorld {
     }
     const clusters = new Map<string, Cluster>();
     for (const name of names) {
-      const cluster = await startCluster({
+      const cluster = await startTestCluster({
         name,
-        host: "127.0.0.1",
         port: ports.get(name) ?? 0,
-        dataDirectory: "",
-        version: "25.1.0-test",
         logger,
         peers: () => peers,
         registrationsCluster: stateCluster,

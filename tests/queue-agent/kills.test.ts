@@ -21,16 +21,21 @@ import {
   temporaryDirectory,
   testRandom,
 } from "@qyt/testing";
-import { parseYson, writeYson } from "@qyt/yson";
 import { expect, it } from "vitest";
-import { eventually, fastDynamicConfig, queueSchema } from "./agent-fixture.ts";
+import { eventually } from "./agent-fixture.ts";
+import {
+  agentConfig,
+  createExportedQueue,
+  exportedData,
+  exports,
+  kills,
+  queue,
+  tablets,
+  trimAutomatically,
+} from "./kills-fixture.ts";
 
-const kills = Number(process.env.QYT_KILLS ?? 30);
-const queue = "//tmp/queue";
 const consumer = "//tmp/consumer";
 const producer = "//tmp/producer";
-const tablets = [0, 1];
-const exports = { fast: "//tmp/fast", slow: "//tmp/slow" };
 
 /** The processes, each of which may be gone or stopped at any moment. */
 class Cast {
@@ -97,11 +102,7 @@ class Cast {
 
   async #startAgent(index: number): Promise<void> {
     const file = join(this.#folder.path, `agent-${index}.yson`);
-    // A new one goes on from what one of the other kind has stored.
-    const implementation = pick(this.#random, ["old", "new"]);
-    const exporter = `{implementation=${implementation};pass_period=100;retry_backoff={min_backoff=200;max_backoff=1000}}`;
-    const dynamic = fastDynamicConfig.replace("controller={", `controller={queue_exporter=${exporter};`);
-    await writeFile(file, `{membership_timeout=1000;dynamic_config=${dynamic}}`);
+    await writeFile(file, agentConfig(this.#random));
     const args = ["queue-agent", "--config", file, "--proxy", this.#address];
     const agent = ProgramProcess.spawn({ args, timeoutMs: 60_000 });
     this.#agents[index] = agent;
@@ -246,48 +247,20 @@ async function expectStatuses(client: YtClient): Promise<void> {
 
 /** What all tables of a directory hold, in the order of their names: the rows of each tablet. */
 async function exportedRows(client: YtClient, directory: string): Promise<string[][]> {
-  const names = await client.list(directory);
   const rows: string[][] = tablets.map(() => []);
-  for (const name of (Array.isArray(names) ? names : []).map(String).sort()) {
-    const parts: Buffer[] = [];
-    const parameters = { path: `${directory}/${name}`, output_format: "json" };
-    for await (const part of client.streamRows("read_table", parameters)) {
-      parts.push(part);
-    }
-    for (const line of Buffer.concat(parts).toString().split("\n")) {
-      if (line !== "") {
-        const [tablet, row = ""] = String(Object(JSON.parse(line)).data).split("/");
-        rows[Number(tablet)]?.push(row);
-      }
-    }
+  for (const data of await exportedData(client, directory)) {
+    const [tablet, row = ""] = data.split("/");
+    rows[Number(tablet)]?.push(row);
   }
   return rows;
 }
 
 async function prepare(client: YtClient): Promise<void> {
-  const set = (path: string, yson: string): Promise<void> =>
-    client.set(path, writeYson(parseYson(yson), "binary"));
-  const attributes = new Map<string, YsonValue>([
-    ["dynamic", true],
-    ["schema", queueSchema],
-    ["tablet_count", BigInt(tablets.length)],
-    ["dynamic_store_auto_flush_period", 200n],
-    ["dynamic_store_flush_period_splay", 0n],
-  ]);
-  const id = await client.create("table", queue, { attributes });
-  await client.mountTable(queue);
+  await createExportedQueue(client);
   await client.create("queue_consumer", consumer);
   await client.create("queue_producer", producer);
   await client.registerQueueConsumer(queue, consumer, { vital: true });
-  for (const directory of Object.values(exports)) {
-    await client.create("map_node", directory);
-    await set(`${directory}/@queue_static_export_destination`, `{originating_queue_id="${id}"}`);
-  }
-  await set(
-    `${queue}/@static_export_config`,
-    `{fast={export_directory="${exports.fast}";export_period=1000};slow={export_directory="${exports.slow}";export_period=3000}}`,
-  );
-  await set(`${queue}/@auto_trim_config`, "{enable=%true}");
+  await trimAutomatically(client);
 }
 
 it(`trims nothing needed and exports each row once over ${kills} kills and pauses`, {

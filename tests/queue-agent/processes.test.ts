@@ -4,7 +4,12 @@
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ProgramProcess, type TemporaryDirectory, temporaryDirectory } from "@qyt/testing";
+import {
+  type ProgramProcess,
+  startAgentProcess,
+  type TemporaryDirectory,
+  temporaryDirectory,
+} from "@qyt/testing";
 import { escapeYPathLiteral, fromYson } from "@qyt/yson";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import {
@@ -51,9 +56,8 @@ afterAll(async () => {
 });
 
 async function startAgent(): Promise<AgentProcess> {
-  const args = ["queue-agent", "--config", join(folder.path, "agent.yson"), "--proxy", world.address()];
-  const program = ProgramProcess.spawn({ args });
-  await program.waitForOutput("qyt queue-agent is ready");
+  const args = ["--config", join(folder.path, "agent.yson"), "--proxy", world.address()];
+  const program = await startAgentProcess({ args });
   const agentId = /^listening on (\S+)$/m.exec(program.output)?.[1];
   if (agentId === undefined) {
     throw new Error(`No address in:\n${program.output}`);

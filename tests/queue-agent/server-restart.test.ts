@@ -5,6 +5,7 @@ import { createClient, type YtClient } from "@qyt/client";
 import {
   freePort,
   ProgramProcess,
+  startAgentProcess,
   startProcess,
   type TemporaryDirectory,
   temporaryDirectory,
@@ -25,8 +26,7 @@ beforeAll(async () => {
     args: ["--data-dir", folder.path, "--cluster", `pythia=${address}`, "--no-queue-agent"],
   });
   client = createClient({ proxy: address, retries: false });
-  agent = ProgramProcess.spawn({ args: ["queue-agent", "--proxy", address] });
-  await agent.waitForOutput("qyt queue-agent is ready");
+  agent = await startAgentProcess({ args: ["--proxy", address] });
 });
 afterAll(async () => {
   await agent?.kill();

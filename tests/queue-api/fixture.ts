@@ -5,11 +5,12 @@
 import { mapOf, type YsonMap, type YsonValue, YtError } from "@qyt/base";
 import { type ClientOptions, createClient, type YtClient } from "@qyt/client";
 import { consumerSchema, type TableSchema } from "@qyt/schema";
-import { type Cluster, MemoryStore, startCluster } from "@qyt/server";
+import type { Cluster } from "@qyt/server";
 import { freePort } from "@qyt/testing";
 import { fromYson, parseYson, toYson, writeYson } from "@qyt/yson";
-import { type Logger, pino } from "pino";
+import type { Logger } from "pino";
 import { expect } from "vitest";
+import { startTestCluster } from "../../packages/server/src/cluster-fixture.ts";
 
 export const registrationsPath = "//sys/queue_agents/consumer_registrations";
 
@@ -173,15 +174,10 @@ export async function startClustersWith(
   const peers = new Map(names.map((name, index) => [name, { proxy: `127.0.0.1:${ports[index]}` }]));
   const clusters: TestCluster[] = [];
   for (const [index, name] of names.entries()) {
-    const cluster = await startCluster({
+    const cluster = await startTestCluster({
       name,
-      host: "127.0.0.1",
       port: ports[index] ?? 0,
-      dataDirectory: "",
-      version: "test",
-      logger: pino({ level: "silent" }),
       peers: () => peers,
-      store: new MemoryStore(),
       ...optionsOf(name),
     });
     clusters.push(new TestCluster(name, cluster));

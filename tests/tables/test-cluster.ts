@@ -1,10 +1,10 @@
 /** A cluster in this process behind a real socket, and a client that hides nothing. */
 import { Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from "node:http";
 import { type Clock, systemClock, type YtError } from "@qyt/base";
-import { type Cluster, MemoryStore, type Store, startCluster } from "@qyt/server";
+import { type Cluster, MemoryStore, type Store } from "@qyt/server";
 import { ForgetfulStore } from "@qyt/testing";
 import { errorFromYson, parseJson } from "@qyt/yson";
-import { pino } from "pino";
+import { startTestCluster } from "../../packages/server/src/cluster-fixture.ts";
 
 export interface Reply {
   readonly status: number;
@@ -43,16 +43,8 @@ export class TestCluster {
   static async start(options: { readonly store?: Store; readonly clock?: Clock } = {}): Promise<TestCluster> {
     const store = options.store ?? new MemoryStore();
     const clock = options.clock ?? systemClock;
-    const peers = new Map<string, { readonly proxy: string }>();
-    const cluster = await startCluster({
+    const cluster = await startTestCluster({
       name: "pythia",
-      host: "127.0.0.1",
-      port: 0,
-      dataDirectory: "",
-      version: "25.1.0-test",
-      logger: pino({ level: "silent" }),
-      peers: () => peers,
-      registrationsCluster: "pythia",
       // Closing the cluster leaves the store beneath open for the next one.
       store: new ForgetfulStore(store),
       clock,

@@ -34,6 +34,7 @@ export {
   type ProgramAnswer,
   ProgramProcess,
   runProgram,
+  startAgentProcess,
   startProcess,
   type TemporaryDirectory,
   temporaryDirectory,

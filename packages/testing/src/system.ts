@@ -196,6 +196,15 @@ export function startProcess(options: ProcessOptions): Promise<ProgramProcess> {
   );
 }
 
+/** Starts `qyt queue-agent …args` and waits until it is ready. */
+export function startAgentProcess(options: ProcessOptions): Promise<ProgramProcess> {
+  return ProgramProcess.start({
+    ...options,
+    args: ["queue-agent", ...options.args],
+    readyText: "qyt queue-agent is ready",
+  });
+}
+
 /** `nodeArgs` that make Node run a TypeScript file of this repository, without a build. */
 export const typescriptArgs: readonly string[] = [
   "--conditions=@qyt/source",

@@ -2,49 +2,15 @@
 import { expect, test } from "vitest";
 import { parseReference } from "../objects/reference.ts";
 import type { ConsumerRow, DynamicState, QueueRow, RegistrationRow } from "../objects/state-rows.ts";
+import { consumerRow, queueRow } from "../testing/snapshots.ts";
 import { selectObjects } from "./object-selection.ts";
 
-const common = {
-  rowRevision: 1n,
-  revision: 1n,
-  queueAgentStage: "production",
-  synchronizationError: null,
-  queueAgentBanned: null,
-  profilingTag: null,
-};
-
 function queue(reference: string, objectType = "table"): [string, QueueRow] {
-  return [
-    reference,
-    {
-      ...common,
-      kind: "queue",
-      objectType,
-      reference: parseReference(reference),
-      dynamic: true,
-      sorted: false,
-      autoTrimConfig: null,
-      staticExportConfig: null,
-      objectId: null,
-      rawAutoTrimConfig: null,
-      rawStaticExportConfig: null,
-    },
-  ];
+  return [reference, { ...queueRow({ reference: parseReference(reference) }), objectType }];
 }
 
 function consumer(reference: string): [string, ConsumerRow] {
-  return [
-    reference,
-    {
-      ...common,
-      kind: "consumer",
-      objectType: "table",
-      reference: parseReference(reference),
-      treatAsQueueConsumer: true,
-      schema: null,
-      isMultiConsumer: false,
-    },
-  ];
+  return [reference, consumerRow(parseReference(reference))];
 }
 
 function registration(queueName: string, consumerName: string): RegistrationRow {

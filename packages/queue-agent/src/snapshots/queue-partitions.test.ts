@@ -2,7 +2,7 @@
 import { mapOf, type YtError } from "@qyt/base";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { QueueRow } from "../objects/state-rows.ts";
+import { queueSnapshot } from "../testing/snapshots.ts";
 import type { TabletInfo } from "./queue-layout.ts";
 import { queuePartitions } from "./queue-partitions.ts";
 import { type QueuePartitionSnapshot, type QueueSnapshot, writeRatesAt } from "./queue-snapshot.ts";
@@ -13,24 +13,6 @@ const passMs = 1_000;
 const origin = {
   again: (error: YtError, previous: YtError | null | undefined): YtError =>
     previous?.message === error.message ? previous : error,
-};
-const row: QueueRow = {
-  kind: "queue",
-  reference: { cluster: "primary", path: "//tmp/q" },
-  rowRevision: 1n,
-  revision: 1n,
-  objectType: "table",
-  queueAgentStage: "production",
-  synchronizationError: null,
-  queueAgentBanned: null,
-  profilingTag: null,
-  dynamic: true,
-  sorted: false,
-  autoTrimConfig: null,
-  staticExportConfig: null,
-  objectId: null,
-  rawAutoTrimConfig: null,
-  rawStaticExportConfig: null,
 };
 
 /** Row counts by partition; `null`: the tablet is unmounted. */
@@ -70,18 +52,9 @@ function run(passes: readonly Counts[]): readonly QueueSnapshot[] {
       ]),
     );
     snapshots.push({
-      kind: "queue",
-      reference: row.reference,
-      row,
-      tableId: row.objectId,
+      ...queueSnapshot({ objectId: null }),
       passIndex: index,
       passInstantMs: nowMs,
-      error: null,
-      bannedSinceMs: null,
-      registrations: [],
-      hasTimestampColumn: true,
-      hasCumulativeDataWeightColumn: true,
-      isReplica: false,
       partitions: queuePartitions({ layout, infos, weights }, previous, nowMs, origin),
     });
   }

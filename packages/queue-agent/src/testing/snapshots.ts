@@ -22,6 +22,17 @@ function consumerReference(name: string): ObjectReference {
   return { cluster: "pythia", path: `//tmp/${name}` };
 }
 
+/** Of rows of both kinds, in sync. */
+const commonColumns = {
+  rowRevision: 1n,
+  revision: 100n,
+  objectType: "table",
+  queueAgentStage: "production",
+  synchronizationError: null,
+  queueAgentBanned: null,
+  profilingTag: null,
+};
+
 export interface QueueOptions {
   readonly reference?: ObjectReference;
   readonly objectId?: string | null;
@@ -41,13 +52,7 @@ export function queueRow(options: QueueOptions = {}): QueueRow {
   return {
     kind: "queue",
     reference,
-    rowRevision: 1n,
-    revision: 100n,
-    objectType: "table",
-    queueAgentStage: "production",
-    synchronizationError: null,
-    queueAgentBanned: null,
-    profilingTag: null,
+    ...commonColumns,
     dynamic: true,
     sorted: false,
     autoTrimConfig: autoTrim === null ? null : { ...defaultAutoTrimConfig, enable: true, ...autoTrim },
@@ -141,10 +146,11 @@ export function consumerSnapshot(
   } else if (options.isQueueUnknown !== true) {
     add(null, partitions);
   }
+  const reference = consumerReference(name);
   return {
     kind: "consumer",
-    reference: consumerReference(name),
-    row: consumerRow(name),
+    reference,
+    row: consumerRow(reference),
     passIndex: 1,
     passInstantMs: options.passInstantMs ?? 0,
     error: options.error ?? null,
@@ -168,17 +174,11 @@ function consumerPartition(input: PartitionInput, partitionIndex: number): Consu
   };
 }
 
-function consumerRow(name: string): ConsumerRow {
+export function consumerRow(reference: ObjectReference): ConsumerRow {
   return {
     kind: "consumer",
-    reference: consumerReference(name),
-    rowRevision: 1n,
-    revision: 100n,
-    objectType: "table",
-    queueAgentStage: "production",
-    synchronizationError: null,
-    queueAgentBanned: null,
-    profilingTag: null,
+    reference,
+    ...commonColumns,
     treatAsQueueConsumer: true,
     schema: null,
     isMultiConsumer: false,

@@ -2,10 +2,9 @@
 import { mapOf, type YsonValue } from "@qyt/base";
 import { FakeClock } from "@qyt/testing";
 import { parseYson } from "@qyt/yson";
-import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { MemoryStore } from "../../cell/index.ts";
-import { type Cluster, startCluster } from "../../cluster.ts";
+import type { Cluster } from "../../cluster.ts";
+import { startTestCluster } from "../../cluster-fixture.ts";
 import type { CommandResponse } from "../command.ts";
 
 let clock: FakeClock;
@@ -13,18 +12,7 @@ let cluster: Cluster;
 
 beforeEach(async () => {
   clock = new FakeClock();
-  cluster = await startCluster({
-    name: "test",
-    host: "127.0.0.1",
-    port: 0,
-    dataDirectory: "unused",
-    version: "0",
-    logger: pino({ level: "silent" }),
-    peers: () => new Map(),
-    registrationsCluster: "test",
-    store: new MemoryStore(),
-    clock,
-  });
+  cluster = await startTestCluster({ clock });
   await createTable("//tmp/people", "[{name=who;type=int64;sort_order=ascending};{name=name;type=string}]");
   await createTable("//tmp/queue", "[{name=who;type=int64};{name=text;type=string}]");
   await run("insert_rows", { path: "//tmp/people" }, "{who=1;name=ann};{who=2;name=bob}");

@@ -1,23 +1,12 @@
 /** The whole server over a store in memory: static tables and files as clients see them on the wire. */
-import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { MemoryStore } from "../../cell/index.ts";
-import { type Cluster, startCluster } from "../../cluster.ts";
+import type { Cluster } from "../../cluster.ts";
+import { startTestCluster } from "../../cluster-fixture.ts";
 
 let cluster: Cluster;
 
 beforeAll(async () => {
-  cluster = await startCluster({
-    name: "test",
-    host: "127.0.0.1",
-    port: 0,
-    dataDirectory: "unused",
-    version: "0",
-    logger: pino({ level: "silent" }),
-    peers: () => new Map(),
-    registrationsCluster: "test",
-    store: new MemoryStore(),
-  });
+  cluster = await startTestCluster();
 });
 afterAll(() => cluster.close(0));
 
