@@ -7,8 +7,9 @@ const allowed = {
   client: ["base", "yson", "schema"],
   server: ["base", "yson", "schema", "ql", "client"],
   "queue-agent": ["base", "yson", "schema", "client"],
-  cli: ["base", "yson", "schema", "client", "server", "queue-agent"],
-  testing: ["base", "yson", "schema", "ql", "client", "server", "queue-agent", "cli"],
+  flow: ["base", "yson", "schema", "ql", "client"],
+  cli: ["base", "yson", "schema", "client", "server", "queue-agent", "flow"],
+  testing: ["base", "yson", "schema", "ql", "client", "server", "queue-agent", "flow", "cli"],
 };
 
 const rooms = {
