@@ -1,7 +1,9 @@
 // The benchmarks of the server, in one table. Run: npm run bench [-- options] [name…]
 //
 //   names           insert-1000 insert-100 insert-1 push pull consume latency sessions waiting registrations
-//                   listing agent memory scan restart removal interleaved transcoding; a beginning stands for all that begin so ("insert"). Default: all
+//                   listing agent memory scan restart removal interleaved transcoding tables-insert tables-lookup
+//                   tables-select tables-scan tables-attributes tables-tree; a beginning stands for all that begin so ("insert"). Default: all
+//   --only=name     the same as a name
 //   --seconds=5     how long each rate is measured
 //   --warm=2        seconds before that
 //   --rows=10000000 rows of the big queue
@@ -26,10 +28,11 @@ import { queueAgentBenchmarks } from "./queue-agent.mjs";
 import { queueBenchmarks } from "./queues.mjs";
 import { ms, Report, rate, spread } from "./report.mjs";
 import { Server } from "./server.mjs";
+import { tableBenchmarks } from "./tables.mjs";
 import { throughputBenchmarks } from "./throughput.mjs";
 import { transcodingBenchmarks } from "./transcoding-rows.mjs";
 
-const { values: options, positionals: names } = parseArgs({
+const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     seconds: { type: "string", default: "5" },
@@ -39,14 +42,18 @@ const { values: options, positionals: names } = parseArgs({
     dir: { type: "string" },
     json: { type: "string" },
     node: { type: "string" },
+    only: { type: "string", multiple: true, default: [] },
   },
 });
+
+const names = [...positionals, ...options.only];
 
 const withServer = {
   ...throughputBenchmarks,
   ...queueBenchmarks,
   ...queueAgentBenchmarks,
   ...largeBenchmarks,
+  ...tableBenchmarks,
 };
 const all = { ...transcodingBenchmarks, ...withServer };
 const chosen = Object.keys(all).filter(

@@ -4,8 +4,9 @@ import { insert, push } from "./insert.mjs";
 import { writeToRead } from "./latency.mjs";
 import { list, wait } from "./many.mjs";
 import { consume, pull, select } from "./read.mjs";
+import * as tables from "./tables.mjs";
 
-const jobs = { insert, push, pull, consume, select, writeToRead, wait, list };
+const jobs = { insert, push, pull, consume, select, writeToRead, wait, list, ...tables };
 const running = new Map();
 
 process.on("message", async (message) => {
