@@ -15,7 +15,8 @@ export interface Call {
   /** The HTTP verb that the command's descriptor implies. */
   readonly method: "GET" | "POST" | "PUT";
   readonly parameters: Readonly<Record<string, YsonValue | undefined>>;
-  readonly body?: Uint8Array;
+  /** A stream can be sent once only, so such a call is never repeated. */
+  readonly body?: Uint8Array | AsyncIterable<Uint8Array>;
   /** A repeated send may do the work twice; such a call is retried only with a mutation id. */
   readonly isVolatile: boolean;
   /**
@@ -25,6 +26,11 @@ export interface Call {
   readonly isUnsafeToRepeat?: boolean;
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
+  /** How often it is sent at most; default: what the retry policy says. */
+  readonly attempts?: number;
+  /** The mutation id to use, where the caller repeats the call itself; `isRepeat` says that it does. */
+  readonly mutationId?: string;
+  readonly isRepeat?: boolean;
 }
 
 /** How much text of an undecodable error answer is quoted. */
@@ -42,15 +48,18 @@ export class Requester {
 
   /** Sends the call and hands the open answer over. @throws YtError for every refusal and failure */
   async send(call: Call): Promise<TransportResponse> {
-    const { attempts, minDelayMs, maxDelayMs } = this.options.retries;
-    const mutation = call.isVolatile ? { mutation_id: this.#newGuid() } : {};
+    const { minDelayMs, maxDelayMs } = this.options.retries;
+    const attempts = call.attempts ?? this.options.retries.attempts;
+    const mutation = call.isVolatile ? { mutation_id: call.mutationId ?? this.newMutationId() } : {};
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#sendOnce(call, call.isVolatile ? { ...mutation, retry: attempt > 1 } : {});
+        return await this.#sendOnce(
+          call,
+          call.isVolatile ? { ...mutation, retry: call.isRepeat === true || attempt > 1 } : {},
+        );
       } catch (thrown) {
         const error = toYtError(thrown);
-        const mayRepeat = call.isUnsafeToRepeat === true ? wasNotTaken(error) : isRetriable(error);
-        if (attempt >= attempts || call.signal?.aborted === true || !mayRepeat) {
+        if (attempt >= attempts || call.signal?.aborted === true || !mayRepeat(call, error)) {
           throw error;
         }
         const ceiling = Math.min(maxDelayMs, minDelayMs * 2 ** (attempt - 1));
@@ -107,7 +116,12 @@ export class Requester {
     throw await refusal(response, call.command);
   }
 
-  #newGuid(): string {
+  /** The way to one proxy, for what only that one has: a tablet transaction lives where it was started. */
+  pinned(): Requester {
+    return this;
+  }
+
+  newMutationId(): string {
     const part = (): string => this.options.random.uint32().toString(16);
     return `${part()}-${part()}-${part()}-${part()}`;
   }
@@ -151,8 +165,15 @@ const notTakenCodes = [
   "ProxyBanned",
 ] as const;
 
+function mayRepeat({ body, isUnsafeToRepeat }: Call, error: YtError): boolean {
+  if (body !== undefined && !(body instanceof Uint8Array)) {
+    return false;
+  }
+  return isUnsafeToRepeat === true ? wasNotTaken(error) : isRetriable(error);
+}
+
 /** Whether the request certainly had no effect. */
-function wasNotTaken(error: YtError): boolean {
+export function wasNotTaken(error: YtError): boolean {
   return notTakenCodes.some((code) => error.has(code)) || error.attributes.get("never_sent") === true;
 }
 

@@ -11,6 +11,8 @@ export {
   resolveOptions,
 } from "./options.ts";
 export { decodeRows, encodeRows, type RowInput, type RowObject } from "./rows.ts";
+export { TransactionOutcomeUnknown } from "./transactions/outcome.ts";
+export { Transaction, type TransactionOptions } from "./transactions/transaction.ts";
 export {
   type Transport,
   type TransportRequest,
@@ -18,6 +20,7 @@ export {
   undiciTransport,
 } from "./transport.ts";
 export type {
+  Attributes,
   CommandOptions,
   LayoutOptions,
   PathInput,

@@ -1,13 +1,15 @@
 /**
  * The client's door to the network: one port, so that tests can run in process or over a lossy line.
  */
-import { Agent, request as undiciRequest } from "undici";
+import { Readable } from "node:stream";
+import type { Agent } from "undici";
 
 export interface TransportRequest {
   readonly method: "GET" | "POST" | "PUT";
   readonly url: string;
   readonly headers: readonly (readonly [string, string])[];
-  readonly body?: Uint8Array;
+  /** Bytes, or a stream of them, which is read as fast as the server takes it. */
+  readonly body?: Uint8Array | AsyncIterable<Uint8Array>;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
@@ -36,22 +38,17 @@ export function undiciTransport(
     readonly ca?: string;
   } = {},
 ): Transport {
-  const agent = new Agent({
-    connections: options.connections ?? 64,
-    connect: {
-      timeout: options.connectTimeoutMs ?? 10_000,
-      ...(options.ca === undefined ? {} : { ca: options.ca }),
-    },
-    keepAliveTimeout: 30_000,
-    pipelining: 1,
-  });
+  // Loaded with the first request: undici is most of what importing this package would cost.
+  let loaded: Promise<Undici> | undefined;
   return {
     async send(request) {
+      loaded ??= loadUndici(options);
+      const { agent, undiciRequest } = await loaded;
       const sent = undiciRequest(request.url, {
         dispatcher: agent,
         method: request.method,
         headers: request.headers.flat(),
-        body: request.body ?? null,
+        body: streamOf(request.body),
         headersTimeout: request.timeoutMs,
         bodyTimeout: request.timeoutMs,
         ...(request.signal === undefined ? {} : { signal: request.signal }),
@@ -64,8 +61,31 @@ export function undiciTransport(
         trailers: () => toMap(response.trailers),
       };
     },
-    close: () => agent.close(),
+    close: async () => (await loaded)?.agent.close(),
   };
+}
+
+interface Undici {
+  readonly agent: Agent;
+  readonly undiciRequest: typeof import("undici").request;
+}
+
+async function loadUndici(options: NonNullable<Parameters<typeof undiciTransport>[0]>): Promise<Undici> {
+  const undici = await import("undici");
+  const agent = new undici.Agent({
+    connections: options.connections ?? 64,
+    connect: {
+      timeout: options.connectTimeoutMs ?? 10_000,
+      ...(options.ca === undefined ? {} : { ca: options.ca }),
+    },
+    keepAliveTimeout: 30_000,
+    pipelining: 1,
+  });
+  return { agent, undiciRequest: undici.request };
+}
+
+function streamOf(body: TransportRequest["body"]): Uint8Array | Readable | null {
+  return body === undefined || body instanceof Uint8Array ? (body ?? null) : Readable.from(body);
 }
 
 /** undici looks at the signal of a request that waits for a connection only when that has come about. */

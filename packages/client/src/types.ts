@@ -1,5 +1,5 @@
 /** What the typed commands take and give. */
-import type { YsonValue } from "@qyt/base";
+import type { YsonMap, YsonValue } from "@qyt/base";
 
 /** A path: text, possibly rich (`<cluster=freud>//tmp/q`), or a YSON string with attributes. */
 export type PathInput = YsonValue;
@@ -14,6 +14,9 @@ export interface CommandOptions {
 export interface TransactionalOptions extends CommandOptions {
   readonly transactionId?: string;
 }
+
+/** Attributes to create with: a map of values, or plain data. */
+export type Attributes = YsonMap | Readonly<Record<string, unknown>>;
 
 export type Parameters = Readonly<Record<string, YsonValue | undefined>>;
 
