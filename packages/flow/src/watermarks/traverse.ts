@@ -16,11 +16,18 @@ export function isAtLeast(state: StreamState, bound: StreamState): boolean {
 /** The minimum of every field: a stream is as far as the last of its parts. */
 export function mergeTraverse(left: Traverse, right: Traverse): Traverse {
   return {
-    epoch: right.epoch < left.epoch ? right.epoch : left.epoch,
+    epoch: earlierEpoch(left.epoch, right.epoch),
     state: stateOrder[left.state] <= stateOrder[right.state] ? left.state : right.state,
     systemWatermark: minTimestamp(left.systemWatermark, right.systemWatermark),
     eventWatermark: minTimestamp(left.eventWatermark, right.eventWatermark),
   };
+}
+
+function earlierEpoch(left: bigint, right: bigint): bigint {
+  if (left < right) {
+    return left;
+  }
+  return right;
 }
 
 /** «Completed at (generation of the spec, now)»: what a stream begins from that descends from nothing. */
