@@ -42,12 +42,15 @@ export class Transaction extends RowCommands {
   readonly type: "master" | "tablet";
   /** Aborts when the transaction is lost, its deadline passes, or its owner's signal aborts. */
   readonly signal: AbortSignal;
+  /** Resolves when it has ended: whether it is certain that it was committed. */
+  readonly ended: Promise<boolean>;
   readonly #options: TransactionOptions;
   readonly #commands: TransactionCommands;
   readonly #lease: Lease;
   readonly #forget: () => void;
   readonly #timeoutMs: number;
   #state: State = "active";
+  #tellEnd: (isCommitted: boolean) => void = () => {};
 
   private constructor(started: Started, options: TransactionOptions) {
     const { id, abort, timeoutMs, startMs, scope } = started;
@@ -55,6 +58,9 @@ export class Transaction extends RowCommands {
     this.id = id;
     this.type = options.type ?? "master";
     this.signal = abort.signal;
+    this.ended = new Promise((resolve) => {
+      this.#tellEnd = resolve;
+    });
     this.#options = options;
     this.#timeoutMs = timeoutMs;
     this.#commands = new TransactionCommands(scope);
@@ -167,6 +173,7 @@ export class Transaction extends RowCommands {
 
   async #end(): Promise<void> {
     this.#forget();
+    this.#tellEnd(this.#state === "committed");
     await this.#lease.stop();
   }
 }
