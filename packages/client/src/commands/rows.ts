@@ -4,9 +4,11 @@
  */
 import type { YsonValue } from "@qyt/base";
 import { field, integer, layout } from "../answers.ts";
+import { readChunks } from "../core.ts";
+import { decodeRowStream } from "../rows/streams.ts";
 import { decodeRows, encodeRows, type RowInput } from "../rows.ts";
 import type { LayoutOptions, Parameters, PathInput, TransactionalOptions } from "../types.ts";
-import { CypressCommands } from "./cypress.ts";
+import { ContentCommands } from "./contents.ts";
 import { named } from "./family.ts";
 
 export interface InsertOptions extends TransactionalOptions, LayoutOptions {
@@ -62,7 +64,7 @@ export interface Pushed {
   readonly skippedRowCount: bigint;
 }
 
-export class RowCommands extends CypressCommands {
+export class RowCommands extends ContentCommands {
   /**
    * Writes rows. Into a queue they are appended, and a lost answer leaves it open whether they were: the
    * call is then not repeated by itself. A producer session writes without that doubt.
@@ -106,10 +108,41 @@ export class RowCommands extends CypressCommands {
 
   /** The rows of a query. */
   async selectRows(query: string, options: SelectOptions = {}): Promise<Record<string, unknown>[]> {
+    const rows: Record<string, unknown>[] = [];
+    for await (const row of this.selectRowStream(query, options)) {
+      rows.push(row);
+    }
+    return rows;
+  }
+
+  /** The rows of a query as they arrive: what is not asked for stays on the line. */
+  async *selectRowStream(
+    query: string,
+    options: SelectOptions = {},
+  ): AsyncGenerator<Record<string, unknown>, void, undefined> {
+    for await (const row of decodeRowStream(this.selectedBytes(query, options), decodeRows)) {
+      if (row !== null) {
+        yield row;
+      }
+    }
+  }
+
+  /** The rows of a query in binary YSON, as they arrive. */
+  async *selectedBytes(query: string, options: SelectOptions = {}): AsyncGenerator<Buffer, void, undefined> {
     const { parameters, ...others } = options;
     const sent = { query, output_format: "yson", ...named(others), ...parameters };
-    const bytes = await this.requester.receive(this.call("select_rows", "GET", sent, options));
-    return decodeRows(bytes).filter((row) => row !== null);
+    yield* readChunks(
+      await this.requester.send(this.call("select_rows", "GET", sent, options)),
+      "select_rows",
+    );
+  }
+
+  /** How a query would be run, as a map. */
+  async explainQuery(
+    query: string,
+    options: TransactionalOptions & { readonly verboseOutput?: boolean } = {},
+  ): Promise<YsonValue> {
+    return (await this.read("explain_query", { query, ...named(options) }, options)) ?? null;
   }
 
   /**

@@ -5,8 +5,8 @@
 import { Uint64 } from "@qyt/base";
 import { field, integer, text } from "../answers.ts";
 import type { Attributes, CommandOptions } from "../types.ts";
+import { BatchCommands } from "./batch.ts";
 import { named } from "./family.ts";
-import { QueueCommands } from "./queues.ts";
 
 export interface StartTransactionOptions extends CommandOptions {
   /** `master` for Cypress and static tables (default), `tablet` for rows of dynamic tables and queues. */
@@ -21,7 +21,7 @@ export interface StartTransactionOptions extends CommandOptions {
   readonly durability?: "sync" | "async";
 }
 
-export class TransactionCommands extends QueueCommands {
+export class TransactionCommands extends BatchCommands {
   /** Starts a transaction; a tablet transaction lives on the proxy that started it. Returns its id. */
   async startTransaction(options: StartTransactionOptions = {}): Promise<string> {
     const { type = "master", transactionTimeoutMs, parentId, ...others } = options;
