@@ -156,9 +156,9 @@ async function attributes(bench) {
     paths.push(`//bench/nodes/n${index}/@value`);
   }
   for (const [command, floor, perBatch, clients] of [
-    ["set", floors.set, undefined, 16],
+    ["set", floors.set, undefined, 64],
     ["set", floors.set, 100, 4],
-    ["get", floors.get, undefined, 16],
+    ["get", floors.get, undefined, 64],
     ["get", floors.get, 100, 4],
   ]) {
     const result = await run(bench, { kind: "attributes", command, paths, clients, perBatch });

@@ -2,7 +2,7 @@
  * Cypress: the tree of one cluster. The whole tree is in memory; a mutation is one commit of the cell and
  * visible when that is durable. Mutations come one after another, reads never wait.
  */
-import { atOnce, emptyMap, inSlices, limits, type Timer, type YsonValue, YtError } from "@qyt/base";
+import { emptyMap, inSlices, limits, type Timer, type YsonValue, YtError } from "@qyt/base";
 import { SubjectDirectory } from "../access/index.ts";
 import type { Cell } from "../cell/index.ts";
 import { Access, checkUser } from "./access-service.ts";
@@ -25,13 +25,14 @@ import {
 } from "./commands/permissions.ts";
 import { type RemoveParameters, removeAt } from "./commands/remove.ts";
 import { type MultisetParameters, multisetAt, type SetParameters, setAt } from "./commands/set.ts";
-import { TreeDraft } from "./draft.ts";
+import type { TreeDraft } from "./draft.ts";
+import { Mutations, nullId, type Work } from "./mutations.ts";
 import type { Node } from "./node.ts";
-import type { Draft, TreeLimits, View } from "./node-type.ts";
+import type { Draft, View } from "./node-type.ts";
 import { checkPrerequisites } from "./prerequisites.ts";
 import { RecordStore } from "./record-store.ts";
 import type { CypressOptions, RequestContext } from "./request.ts";
-import { TreeLayers, type TreeState } from "./state.ts";
+import type { TreeLayers, TreeState } from "./state.ts";
 import { subjectsOf } from "./subject-index.ts";
 import { abortExpired, expiredNodes, expiredTransactions, removeExpired, writeAccesses } from "./sweeper.ts";
 import {
@@ -51,26 +52,18 @@ export type { LockParameters, LockResult } from "./commands/lock.ts";
 export type { CypressOptions, RequestContext } from "./request.ts";
 
 const defaultSweepPeriodMs = 500;
-/** Records of so many nodes are written without a break. */
-const maxNodesAtOnce = 200;
-const nullId = "0-0-0-0";
 const system: RequestContext = { user: "root" };
-
-/** What a mutation does to its draft. */
-type Work<T> = (draft: TreeDraft) => T | Promise<T>;
 
 export class Cypress {
   readonly access: Access;
   readonly #cell: Cell;
   readonly #options: CypressOptions;
   readonly #environment: ViewEnvironment;
-  readonly #records: RecordStore;
+  readonly #mutations: Mutations;
   readonly #state: TreeState;
   readonly #accesses: AccessTracker;
   readonly #lastPingMs: Map<string, number>;
-  readonly #limits: TreeLimits;
   #subjects: SubjectDirectory | undefined;
-  #tail: Promise<unknown> = Promise.resolve();
   #timer: Timer | undefined;
   #isClosed = false;
   #isStarting = true;
@@ -78,7 +71,6 @@ export class Cypress {
   private constructor(cell: Cell, options: CypressOptions) {
     this.#cell = cell;
     this.#options = options;
-    this.#limits = { ...limits, ...options.limits };
     this.#accesses = new AccessTracker();
     this.#lastPingMs = new Map();
     const types = new TypeRegistry({
@@ -105,8 +97,16 @@ export class Cypress {
         return this.#subjects;
       },
     };
-    this.#records = new RecordStore(cell, types);
-    this.#state = this.#records.load(this.#environment);
+    const records = new RecordStore(cell, types);
+    this.#state = records.load(this.#environment);
+    this.#mutations = new Mutations({
+      cell,
+      state: this.#state,
+      environment: this.#environment,
+      records,
+      limits: { ...limits, ...options.limits },
+      onDurable: (draft, context) => this.#onDurable(draft, context),
+    });
     for (const [id] of this.#state.transactions.entries()) {
       this.#lastPingMs.set(id, cell.clock.now());
     }
@@ -132,7 +132,7 @@ export class Cypress {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
-    await this.#tail.catch(() => {});
+    await this.#mutations.settled;
   }
 
   #view(transactionId: string | undefined): TreeView {
@@ -183,72 +183,24 @@ export class Cypress {
   }
 
   #mutate<T>(context: RequestContext, checked: boolean, work: Work<T>): Promise<T> {
-    const run = this.#tail.then(() => this.#run(context, checked, work));
-    this.#tail = run.catch(() => {});
-    return run;
+    return this.#mutations.run(context, checked, work);
   }
 
-  async #run<T>(context: RequestContext, checked: boolean, work: Work<T>): Promise<T> {
-    const transactionId = context.transactionId === nullId ? undefined : context.transactionId;
-    if (transactionId !== undefined) {
-      getTransaction(this.#state, transactionId);
+  #onDurable(draft: TreeDraft, context: RequestContext): void {
+    const { layers } = draft;
+    this.#forgetEnded(layers);
+    if (draft.subjectsChanged) {
+      this.#subjects = undefined;
     }
-    const layers = new TreeLayers(this.#state);
-    const draft = new TreeDraft({
-      environment: this.#environment,
-      layers,
-      cell: this.#cell,
-      limits: this.#limits,
-      user: context.user,
-      transactionId,
-      suppressModificationTracking: context.suppressModificationTracking === true,
-    });
-    let result: T;
-    try {
-      if (checked) {
-        checkUser(draft, context.user);
-        checkPrerequisites(draft, context);
+    if (context.suppressExpirationTimeoutRenewal !== true) {
+      for (const [, node] of layers.nodes.changes) {
+        this.#touch(node);
       }
-      const outcome = work(draft);
-      result = outcome instanceof Promise ? await outcome : outcome;
-    } catch (error) {
-      runAll(draft.failedCallbacks.toReversed());
-      throw error;
     }
-    await this.#commit(draft, context);
-    return result;
-  }
-
-  async #commit(draft: TreeDraft, context: RequestContext): Promise<void> {
-    const { layers, batch } = draft;
-    if (layers.isEmpty && batch.entryCount === 0) {
-      runAll(draft.durableCallbacks);
-      return;
+    for (const callback of draft.durableCallbacks) {
+      callback();
     }
-    const writing = this.#records.write(layers, batch);
-    const afterwards =
-      layers.nodes.changes.size > maxNodesAtOnce
-        ? await inSlices(writing, this.#cell.clock)
-        : atOnce(writing);
-    await this.#cell.commit({
-      batch,
-      onDurable: () => {
-        layers.apply();
-        afterwards();
-        this.#forgetEnded(layers);
-        if (draft.subjectsChanged) {
-          this.#subjects = undefined;
-        }
-        if (context.suppressExpirationTimeoutRenewal !== true) {
-          for (const [, node] of layers.nodes.changes) {
-            this.#touch(node);
-          }
-        }
-        runAll(draft.durableCallbacks);
-        this.#options.onNodesChanged?.(layers.nodes.changes, this.#view(undefined));
-      },
-      onFailed: () => runAll(draft.failedCallbacks.toReversed()),
-    });
+    this.#options.onNodesChanged?.(layers.nodes.changes, this.#view(undefined));
   }
 
   #forgetEnded(layers: TreeLayers): void {
@@ -329,11 +281,11 @@ export class Cypress {
   // Changing
 
   async set(context: RequestContext, parameters: SetParameters): Promise<void> {
-    await this.#mutateInSlices(context, (draft) => setAt(draft, parameters));
+    await this.#mutations.runLight(context, (draft) => inSlices(setAt(draft, parameters), this.#cell.clock));
   }
 
   async multisetAttributes(context: RequestContext, parameters: MultisetParameters): Promise<void> {
-    await this.#mutate(context, true, (draft) => multisetAt(draft, parameters));
+    await this.#mutations.runLight(context, (draft) => multisetAt(draft, parameters));
   }
 
   /** Creates a node, or an object when there is no path. */
@@ -348,8 +300,17 @@ export class Cypress {
       const id = await this.#mutate(outside, true, (draft) => this.#createObject(draft, parameters));
       return { id, isNode: false };
     }
-    const id = await this.#mutate(context, true, (draft) => createNodeAt(draft, path, parameters));
+    const create = (draft: TreeDraft): string => createNodeAt(draft, path, parameters);
+    const id = await (this.#isLight(parameters.type)
+      ? this.#mutations.runLight(context, create)
+      : this.#mutate(context, true, create));
     return { id, isNode: true };
+  }
+
+  /** Nodes of the type are nothing but nodes. */
+  #isLight(type: string): boolean {
+    const content = this.#environment.types.find(type)?.content;
+    return type === "map_node" || content === "scalar" || content === "document";
   }
 
   #createObject(draft: TreeDraft, parameters: CreateParameters): string {
@@ -485,10 +446,4 @@ export class Cypress {
 
 function noRemoteAddress(address: string): never {
   throw new YtError(`This cluster cannot ask ${address}: it has no way to other processes`);
-}
-
-function runAll(callbacks: readonly (() => void)[]): void {
-  for (const callback of callbacks) {
-    callback();
-  }
 }

@@ -77,6 +77,62 @@ describe("mutations", () => {
   });
 });
 
+describe("mutations that are asked for at the same time", () => {
+  it("stand on each other's changes, and each answers for itself", async () => {
+    const store = new ForgetfulStore(new MemoryStore());
+    const world = await openWorld({ store });
+    store.hold();
+    const first = world.set("//tmp/first", 1n);
+    const created = world.create("map_node", "//tmp/d");
+    const inside = world.set("//tmp/d/x", 2n);
+    const refused = failure(world.create("map_node", "//tmp/d"));
+    const same = world.set("//tmp/d/@tag", "a");
+    const later = world.set("//tmp/d/@tag", "b");
+    await world.clock.advance(0);
+    expect(await world.exists("//tmp/d")).toBe(false);
+    store.release();
+    await Promise.all([first, created, inside, same, later]);
+    expect((await refused).message).toContain("already exists");
+    const again = await world.reopen();
+    for (const each of [world, again]) {
+      expect(await each.get("//tmp/d")).toEqual(mapOf({ x: 2n }));
+      expect(await each.get("//tmp/d/@tag")).toBe("b");
+    }
+  });
+
+  it("are all taken back when a flush fails, and what comes later begins anew", async () => {
+    const store = new ForgetfulStore(new MemoryStore());
+    const world = await openWorld({ store });
+    await world.set("//tmp/a", 1n);
+    store.failAt(1, new YtError("Disk is full"));
+    const outcomes = await Promise.allSettled([
+      world.set("//tmp/a", 2n),
+      world.set("//tmp/b", 3n),
+      world.set("//tmp/a", 4n),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toContain("rejected");
+    await world.clock.advance(0);
+    const stored = await world.reopen();
+    for (const name of ["a", "b"]) {
+      const path = `//tmp/${name}`;
+      expect(await world.exists(path)).toBe(await stored.exists(path));
+    }
+    expect(await world.get("//tmp/a")).toEqual(await stored.get("//tmp/a"));
+    await world.set("//tmp/b", 5n);
+    expect(await (await world.reopen()).get("//tmp/b")).toBe(5n);
+  });
+
+  it("shrink a record that has become long in the same flush", async () => {
+    const world = await openWorld();
+    await Promise.all([
+      world.set("//tmp/@note", "x".repeat(100_000)),
+      world.set("//tmp/@note", "short"),
+      world.set("//tmp/@other", 1n),
+    ]);
+    expect(await (await world.reopen()).get("//tmp/@note")).toBe("short");
+  });
+});
+
 describe("large mutations", () => {
   /** Time goes by with every look at it, so that work takes long. */
   class TiringClock extends FakeClock {

@@ -113,6 +113,10 @@ export class RecordStore {
       batch.remove(recordKey(name, part));
     }
     parts.set(name, count);
+    if (count > 1) {
+      // Whoever writes the record again before this is durable removes what may be there.
+      this.#parts.set(name, Math.max(count, this.#parts.get(name) ?? 1));
+    }
   }
 
   /** Reads everything. */
@@ -141,7 +145,7 @@ export class RecordStore {
       }
     }
     deriveBranchChildren(layers, environment);
-    layers.apply();
+    layers.applyTo(state);
     return state;
   }
 

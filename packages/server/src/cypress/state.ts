@@ -4,7 +4,16 @@
  */
 import type { YsonMap } from "@qyt/base";
 import type { Node, NodePatch } from "./node.ts";
-import { Layer1, Layer2, type Reader1, type Reader2, Table1, Table2 } from "./tables.ts";
+import {
+  Layer1,
+  Layer2,
+  type Reader1,
+  type Reader2,
+  type Store1,
+  type Store2,
+  Table1,
+  Table2,
+} from "./tables.ts";
 
 /** A patch as a branch keeps it: with the stamps of its last change. */
 export interface StoredPatch extends NodePatch {
@@ -91,7 +100,28 @@ export interface TreeReader {
   readonly pendingTabletCounts: Reader1<number>;
 }
 
-export class TreeState implements TreeReader {
+/** What a mutation stands on: the committed state, or that with changes that are not durable yet. */
+export interface TreeBase extends TreeReader {
+  readonly nodes: Store1<Node>;
+  readonly children: Store2<string>;
+  readonly branches: Store2<Branch>;
+  readonly branchChildren: Store2<string>;
+  readonly transactions: Store1<TransactionRecord>;
+  readonly locks: Store2<LockRecord>;
+  readonly transactionLocks: Store2<string>;
+  readonly lockNodes: Store1<string>;
+  readonly nestedTransactions: Store2<string>;
+  readonly nodesByType: Store2<string>;
+  readonly expiring: Store1<true>;
+  readonly accountNodeCounts: Store1<number>;
+  readonly accountTabletCounts: Store1<number>;
+  readonly pendingNodeCounts: Store1<number>;
+  readonly pendingTabletCounts: Store1<number>;
+  readonly tabletCountOf: (node: Node) => number;
+  revision: bigint;
+}
+
+export class TreeState implements TreeBase {
   readonly nodes = new Table1<Node>();
   readonly children = new Table2<string>();
   readonly branches = new Table2<Branch>();
@@ -116,7 +146,7 @@ export class TreeState implements TreeReader {
   }
 }
 
-export class TreeLayers implements TreeReader {
+export class TreeLayers implements TreeBase {
   readonly nodes: Layer1<Node>;
   readonly children: Layer2<string>;
   readonly branches: Layer2<Branch>;
@@ -132,11 +162,11 @@ export class TreeLayers implements TreeReader {
   readonly accountTabletCounts: Layer1<number>;
   readonly pendingNodeCounts: Layer1<number>;
   readonly pendingTabletCounts: Layer1<number>;
-  readonly #base: TreeState;
+  readonly tabletCountOf: (node: Node) => number;
   revision: bigint;
 
-  constructor(base: TreeState) {
-    this.#base = base;
+  constructor(base: TreeBase) {
+    this.tabletCountOf = base.tabletCountOf;
     this.nodes = new Layer1(base.nodes);
     this.children = new Layer2(base.children);
     this.branches = new Layer2(base.branches);
@@ -240,7 +270,7 @@ export class TreeLayers implements TreeReader {
 
   #countTablets(counts: Layer1<number>, node: Node | undefined, sign: 1 | -1): void {
     if (node !== undefined) {
-      this.#count(counts, node.account, sign * this.#base.tabletCountOf(node));
+      this.#count(counts, node.account, sign * this.tabletCountOf(node));
     }
   }
 
@@ -262,23 +292,23 @@ export class TreeLayers implements TreeReader {
     );
   }
 
-  /** Makes the changes the committed state. */
-  apply(): void {
-    this.nodes.apply();
-    this.children.apply();
-    this.branches.apply();
-    this.branchChildren.apply();
-    this.transactions.apply();
-    this.locks.apply();
-    this.transactionLocks.apply();
-    this.lockNodes.apply();
-    this.nestedTransactions.apply();
-    this.nodesByType.apply();
-    this.expiring.apply();
-    this.accountNodeCounts.apply();
-    this.accountTabletCounts.apply();
-    this.pendingNodeCounts.apply();
-    this.pendingTabletCounts.apply();
-    this.#base.revision = this.revision;
+  /** Makes the changes: in the committed state, or in layers that later mutations stand on. */
+  applyTo(target: TreeBase): void {
+    this.nodes.applyTo(target.nodes);
+    this.children.applyTo(target.children);
+    this.branches.applyTo(target.branches);
+    this.branchChildren.applyTo(target.branchChildren);
+    this.transactions.applyTo(target.transactions);
+    this.locks.applyTo(target.locks);
+    this.transactionLocks.applyTo(target.transactionLocks);
+    this.lockNodes.applyTo(target.lockNodes);
+    this.nestedTransactions.applyTo(target.nestedTransactions);
+    this.nodesByType.applyTo(target.nodesByType);
+    this.expiring.applyTo(target.expiring);
+    this.accountNodeCounts.applyTo(target.accountNodeCounts);
+    this.accountTabletCounts.applyTo(target.accountTabletCounts);
+    this.pendingNodeCounts.applyTo(target.pendingNodeCounts);
+    this.pendingTabletCounts.applyTo(target.pendingTabletCounts);
+    target.revision = this.revision;
   }
 }

@@ -3,6 +3,7 @@
  *
  * A mutation works on layers; when its batch is durable the layers are poured into the tables, and when
  * it fails they are forgotten. So a failed mutation needs no undoing, and readers never see half of one.
+ * Mutations that are committed together stand on layers that have the changes of those before them.
  */
 
 export interface Reader1<V> {
@@ -16,8 +17,19 @@ export interface Reader2<V> {
   rowSize(row: string): number;
 }
 
+/** What layers stand on: a table, or layers of mutations that are not durable yet. */
+export interface Store1<V> extends Reader1<V> {
+  set(key: string, value: V): void;
+  delete(key: string): void;
+}
+
+export interface Store2<V> extends Reader2<V> {
+  set(row: string, key: string, value: V): void;
+  delete(row: string, key: string): void;
+}
+
 /** Records by one key. */
-export class Table1<V> implements Reader1<V> {
+export class Table1<V> implements Store1<V> {
   readonly #map = new Map<string, V>();
 
   get(key: string): V | undefined {
@@ -42,7 +54,7 @@ export class Table1<V> implements Reader1<V> {
 }
 
 /** Records by a row and a key inside of it; empty rows take no room. */
-export class Table2<V> implements Reader2<V> {
+export class Table2<V> implements Store2<V> {
   readonly #rows = new Map<string, Map<string, V>>();
 
   get(row: string, key: string): V | undefined {
@@ -75,11 +87,11 @@ export class Table2<V> implements Reader2<V> {
 }
 
 /** Changes over a `Table1`. `undefined` in `changes` means removed. */
-export class Layer1<V> implements Reader1<V> {
-  readonly #base: Table1<V>;
+export class Layer1<V> implements Store1<V> {
+  readonly #base: Store1<V>;
   readonly changes = new Map<string, V | undefined>();
 
-  constructor(base: Table1<V>) {
+  constructor(base: Store1<V>) {
     this.#base = base;
   }
 
@@ -112,25 +124,25 @@ export class Layer1<V> implements Reader1<V> {
     }
   }
 
-  apply(): void {
+  applyTo(target: Store1<V>): void {
     for (const [key, value] of this.changes) {
       if (value === undefined) {
-        this.#base.delete(key);
+        target.delete(key);
       } else {
-        this.#base.set(key, value);
+        target.set(key, value);
       }
     }
   }
 }
 
 /** Changes over a `Table2`. */
-export class Layer2<V> implements Reader2<V> {
-  readonly #base: Table2<V>;
+export class Layer2<V> implements Store2<V> {
+  readonly #base: Store2<V>;
   readonly changes = new Map<string, Map<string, V | undefined>>();
   /** How much larger the rows are than those below, so that a size costs nothing. */
   readonly #growth = new Map<string, number>();
 
-  constructor(base: Table2<V>) {
+  constructor(base: Store2<V>) {
     this.#base = base;
   }
 
@@ -183,13 +195,13 @@ export class Layer2<V> implements Reader2<V> {
     this.#growth.set(row, (this.#growth.get(row) ?? 0) + by);
   }
 
-  apply(): void {
+  applyTo(target: Store2<V>): void {
     for (const [row, changes] of this.changes) {
       for (const [key, value] of changes) {
         if (value === undefined) {
-          this.#base.delete(row, key);
+          target.delete(row, key);
         } else {
-          this.#base.set(row, key, value);
+          target.set(row, key, value);
         }
       }
     }
