@@ -318,6 +318,13 @@ export const errorCodes = {
   ShortcutHasDifferentEra: 3207,
   ShortcutRevoked: 3208,
   ChaosCellIsNotEnabled: 3209,
+  // Flow
+  SpecVersionMismatch: 3300,
+  PipelineStateVersionMismatch: 3301,
+  FlowViewKeeperIsNotInitialized: 3302,
+  FlowCoreTargetVersionMismatch: 3303,
+  GracefulShutdown: 3304,
+  FlowCoreTargetMismatch: 3305,
   // query tracker
   IncarnationMismatch: 3900,
   QueryNotFound: 3901,

@@ -245,4 +245,21 @@ export const dataErrorDescriptions: DescriptionTable = {
       "`@queue_status` and its kin of an object that is younger than a few seconds (inside error 500, which tells its age).",
     remedy: "Ask again; if it stays so, look at `//sys/queue_agents/instances/*/orchid/alerts`.",
   },
+  SpecVersionMismatch: {
+    meaning:
+      "The spec of the pipeline has another version than the one that was expected; nothing was changed.",
+    cause: "Somebody else has set it since it was read.",
+    remedy: "Read the spec again with its version, make the change on it, and set it.",
+  },
+  FlowViewKeeperIsNotInitialized: {
+    meaning: "The controller of the pipeline has just begun to lead and has no view of it yet.",
+    cause: "A controller was started, or took over.",
+    remedy: "Ask again in a second.",
+  },
+  GracefulShutdown: {
+    meaning:
+      "A job has ended after its epoch, as its controller asked: its partition goes on at another worker.",
+    cause: "Balancing of jobs among workers.",
+    remedy: "Nothing: it is not a failure.",
+  },
 };

@@ -36,6 +36,7 @@ export const errorAreas: readonly { readonly title: string; readonly from: numbe
   { title: "Alerts of the queue agent", from: 3000 },
   { title: "Queues", from: 3100 },
   { title: "Chaos", from: 3200 },
+  { title: "Flow", from: 3300 },
   { title: "Query tracker", from: 3900 },
   { title: "YSON", from: 4000 },
   { title: "Sequoia", from: 6000 },
