@@ -7,8 +7,11 @@ import { callOptions, withoutMethod } from "./answers.ts";
 import { TransactionCommands } from "./commands/transactions.ts";
 import { type Call, Requester, readChunks } from "./core.ts";
 import { type ClientOptions, resolveOptions } from "./options.ts";
+import type { Schema } from "./schema/schema.ts";
+import { Table } from "./schema/table.ts";
+import type { Columns } from "./schema/types.ts";
 import { inTransaction, Transaction, type TransactionOptions } from "./transactions/transaction.ts";
-import type { CommandOptions, Parameters } from "./types.ts";
+import type { CommandOptions, Parameters, PathInput } from "./types.ts";
 
 export class YtClient extends TransactionCommands {
   constructor(options: ClientOptions) {
@@ -37,6 +40,11 @@ export class YtClient extends TransactionCommands {
   /** Starts a transaction that is kept alive until its `commit` or `abort` is called. */
   beginTransaction(options: TransactionOptions = {}): Promise<Transaction> {
     return Transaction.start({ requester: this.requester }, options);
+  }
+
+  /** A table or queue whose rows are typed by the schema. */
+  table<C extends Columns>(path: PathInput, schema: Schema<C>): Table<C> {
+    return new Table(this, path, schema);
   }
 
   /** Any command that has no method here: structured answer, parameters as given. */

@@ -38,12 +38,16 @@ export class ContentCommands extends CypressCommands {
     path: PathInput,
     options: ReadTableOptions = {},
   ): AsyncGenerator<Record<string, unknown>, void, undefined> {
-    const rows = decodeRowStream(this.#chunks("read_table", path, options, "yson"), decodeRows);
-    for await (const row of rows) {
+    for await (const row of decodeRowStream(this.readTableBytes(path, options), decodeRows)) {
       if (row !== null) {
         yield row;
       }
     }
+  }
+
+  /** The rows of a static table in binary YSON, as they arrive. */
+  readTableBytes(path: PathInput, options: ReadTableOptions = {}): AsyncGenerator<Buffer, void, undefined> {
+    return this.#chunks("read_table", path, options, "yson");
   }
 
   /**
@@ -59,7 +63,16 @@ export class ContentCommands extends CypressCommands {
     const { body, format } = isWhole
       ? encodeRows(rows)
       : { body: encodeRowStream(rows, (some) => encodeRows(some).body), format: "yson" };
-    const parameters = { path, input_format: format, ...named(options) };
+    await this.writeTableBytes(path, body, { ...options, inputFormat: format });
+  }
+
+  /** Writes rows that are encoded into a static table; see `writeTable`. Default format: YSON. */
+  async writeTableBytes(
+    path: PathInput,
+    body: Uint8Array | AsyncIterable<Uint8Array>,
+    options: TransactionalOptions & { readonly inputFormat?: YsonValue } = {},
+  ): Promise<void> {
+    const parameters = { path, input_format: "yson", ...named(options) };
     await this.requester.receive({ ...this.call("write_table", "PUT", parameters, options), body });
   }
 

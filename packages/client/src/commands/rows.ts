@@ -102,8 +102,13 @@ export class RowCommands extends ContentCommands {
     keys: RowInput,
     options: LookupOptions = {},
   ): Promise<(Record<string, unknown> | null)[]> {
+    return decodeRows(await this.lookupBytes(path, keys, options));
+  }
+
+  /** The rows with the keys in binary YSON. */
+  lookupBytes(path: PathInput, keys: RowInput, options: LookupOptions = {}): Promise<Buffer> {
     const parameters = { path, output_format: "yson", ...named(options) };
-    return decodeRows(await this.sendRows("lookup_rows", keys, parameters, options));
+    return this.sendRows("lookup_rows", keys, parameters, options);
   }
 
   /** The rows of a query. */

@@ -6,6 +6,10 @@ import { toYtError, YtError } from "@qyt/base";
 import type { CommandScope } from "../commands/family.ts";
 import { RowCommands } from "../commands/rows.ts";
 import { type StartTransactionOptions, TransactionCommands } from "../commands/transactions.ts";
+import type { Schema } from "../schema/schema.ts";
+import { Table } from "../schema/table.ts";
+import type { Columns } from "../schema/types.ts";
+import type { PathInput } from "../types.ts";
 import { Lease, lostTransaction } from "./lease.ts";
 import { commitAndFindOut } from "./outcome.ts";
 
@@ -151,6 +155,11 @@ export class Transaction extends RowCommands {
     const signal =
       options.signal === undefined ? this.signal : AbortSignal.any([options.signal, this.signal]);
     return inTransaction({ requester: this.requester }, work, { ...options, parentId: this.id, signal });
+  }
+
+  /** A table or queue whose rows are typed by the schema; its commands are part of the transaction. */
+  table<C extends Columns>(path: PathInput, schema: Schema<C>): Table<C> {
+    return new Table(this, path, schema);
   }
 
   /** Brings the owner's signal and the deadline to the own signal. */
