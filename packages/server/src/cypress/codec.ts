@@ -1,7 +1,17 @@
 /**
  * Records of the tree as YSON. The forms are on disk: fields may be added, never given another meaning.
  */
-import { assert, bare, isList, isMap, mapOf, Uint64, type YsonMap, type YsonValue } from "@qyt/base";
+import {
+  assert,
+  bare,
+  emptyMap,
+  isList,
+  isMap,
+  mapOf,
+  Uint64,
+  type YsonMap,
+  type YsonValue,
+} from "@qyt/base";
 import { type Ace, aclToYson, parseAcl } from "../access/index.ts";
 import type { Node } from "./node.ts";
 import type { NodeTypes } from "./node-type.ts";
@@ -37,9 +47,11 @@ function list(value: YsonValue | undefined): readonly YsonValue[] {
 const int = (value: number | undefined): bigint | undefined =>
   value === undefined ? undefined : BigInt(value);
 
+const noAces: readonly Ace[] = [];
+
 /** Names in stored entries were checked when they were set. */
-function storedAcl(value: YsonValue | undefined): Ace[] {
-  return parseAcl(value ?? [], (name) => name);
+function storedAcl(value: YsonValue | undefined): readonly Ace[] {
+  return value === undefined ? noAces : parseAcl(value, (name) => name);
 }
 
 /** An optional field: a list with the value, an empty list for "removed". */
@@ -93,14 +105,16 @@ export function encodeNode(node: Node, types: NodeTypes): YsonMap {
   });
 }
 
+/** A start decodes all nodes there are: it makes as little as possible for each. */
 export function decodeNode(value: YsonValue, types: NodeTypes): Node {
   const fields = map(value);
   const type = text(fields.get("type"));
-  const optionalInteger = (name: string): number | undefined => {
-    const field = fields.get(name);
-    return field === undefined ? undefined : integer(field);
-  };
-  const [annotation] = list(fields.get("annotation"));
+  const annotations = fields.get("annotation");
+  const annotation = annotations === undefined ? undefined : list(annotations)[0];
+  const attributes = fields.get("attributes");
+  const expirationTime = fields.get("expiration_time");
+  const expirationTimeout = fields.get("expiration_timeout");
+  const touchTime = fields.get("touch_time");
   const parentId = fields.get("parent_id");
   const key = fields.get("key");
   const opaque = fields.get("opaque");
@@ -119,14 +133,12 @@ export function decodeNode(value: YsonValue, types: NodeTypes): Node {
     owner: text(fields.get("owner")),
     acl: storedAcl(fields.get("acl")),
     inheritAcl: fields.get("inherit_acl") === true,
-    attributes: map(fields.get("attributes")),
+    attributes: attributes === undefined ? emptyMap : map(attributes),
     ...(opaque === undefined ? {} : { opaque: opaque === true }),
     ...(annotation === undefined ? {} : { annotation }),
-    ...present({
-      expirationTimeUs: optionalInteger("expiration_time"),
-      expirationTimeoutMs: optionalInteger("expiration_timeout"),
-      touchTimeUs: optionalInteger("touch_time"),
-    }),
+    ...(expirationTime === undefined ? {} : { expirationTimeUs: integer(expirationTime) }),
+    ...(expirationTimeout === undefined ? {} : { expirationTimeoutMs: integer(expirationTimeout) }),
+    ...(touchTime === undefined ? {} : { touchTimeUs: integer(touchTime) }),
     state: types.get(type).decodeState(fields.get("state") ?? null),
   };
 }

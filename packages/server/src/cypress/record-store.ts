@@ -19,7 +19,7 @@ import {
   encodeTransaction,
 } from "./codec.ts";
 import type { NodeTypes } from "./node-type.ts";
-import { branchRow, TreeLayers, TreeState } from "./state.ts";
+import { branchRow, type TreeLayers, TreeState } from "./state.ts";
 import { TreeView, type ViewEnvironment } from "./view.ts";
 
 const tables = { node: "n", branch: "b", transaction: "t", lock: "l", meta: "m" } as const;
@@ -122,30 +122,28 @@ export class RecordStore {
   /** Reads everything. */
   load(environment: ViewEnvironment): TreeState {
     const state = new TreeState((node) => this.#types.find(node.type)?.tabletCount?.(node.state) ?? 0);
-    const layers = new TreeLayers(state);
     for (const [table, key, value] of this.#records()) {
       switch (table) {
         case tables.node:
-          layers.putNode(decodeNode(value, this.#types));
+          state.putNode(decodeNode(value, this.#types));
           break;
         case tables.transaction:
-          layers.putTransaction(decodeTransaction(value));
+          state.putTransaction(decodeTransaction(value));
           break;
         case tables.lock:
-          layers.putLock(decodeLock(value));
+          state.putLock(decodeLock(value));
           break;
         case tables.branch: {
           const [transactionId = "", nodeId = ""] = key.split("/");
-          layers.putBranch(transactionId, nodeId, decodeBranch(value, this.#types));
+          state.putBranch(transactionId, nodeId, decodeBranch(value, this.#types));
           break;
         }
         default:
           assert(value instanceof Uint64, "stored revision is a uint64");
-          layers.revision = value.value;
+          state.revision = value.value;
       }
     }
-    deriveBranchChildren(layers, environment);
-    layers.applyTo(state);
+    deriveBranchChildren(state, environment);
     return state;
   }
 
@@ -183,7 +181,7 @@ function recordKey(name: string, part: number): Buffer {
 }
 
 /** Children as transactions have changed them: what is created in them, and what is removed. */
-function deriveBranchChildren(layers: TreeLayers, environment: ViewEnvironment): void {
+function deriveBranchChildren(layers: TreeState, environment: ViewEnvironment): void {
   for (const [transactionId, record] of layers.transactions.entries()) {
     const above = new TreeView(environment, layers, record.parentId);
     const branches = [...layers.branches.row(transactionId)];

@@ -100,92 +100,29 @@ export interface TreeReader {
   readonly pendingTabletCounts: Reader1<number>;
 }
 
-/** What a mutation stands on: the committed state, or that with changes that are not durable yet. */
-export interface TreeBase extends TreeReader {
-  readonly nodes: Store1<Node>;
-  readonly children: Store2<string>;
-  readonly branches: Store2<Branch>;
-  readonly branchChildren: Store2<string>;
-  readonly transactions: Store1<TransactionRecord>;
-  readonly locks: Store2<LockRecord>;
-  readonly transactionLocks: Store2<string>;
-  readonly lockNodes: Store1<string>;
-  readonly nestedTransactions: Store2<string>;
-  readonly nodesByType: Store2<string>;
-  readonly expiring: Store1<true>;
-  readonly accountNodeCounts: Store1<number>;
-  readonly accountTabletCounts: Store1<number>;
-  readonly pendingNodeCounts: Store1<number>;
-  readonly pendingTabletCounts: Store1<number>;
-  readonly tabletCountOf: (node: Node) => number;
-  revision: bigint;
-}
-
-export class TreeState implements TreeBase {
-  readonly nodes = new Table1<Node>();
-  readonly children = new Table2<string>();
-  readonly branches = new Table2<Branch>();
-  readonly branchChildren = new Table2<string>();
-  readonly transactions = new Table1<TransactionRecord>();
-  readonly locks = new Table2<LockRecord>();
-  readonly transactionLocks = new Table2<string>();
-  readonly lockNodes = new Table1<string>();
-  readonly nestedTransactions = new Table2<string>();
-  readonly nodesByType = new Table2<string>();
-  readonly expiring = new Table1<true>();
-  readonly accountNodeCounts = new Table1<number>();
-  readonly accountTabletCounts = new Table1<number>();
-  readonly pendingNodeCounts = new Table1<number>();
-  readonly pendingTabletCounts = new Table1<number>();
+/**
+ * What a mutation stands on: the committed state, or that with changes that are not durable yet. The setters keep
+ * the derived tables in step.
+ */
+export abstract class TreeBase implements TreeReader {
+  abstract readonly nodes: Store1<Node>;
+  abstract readonly children: Store2<string>;
+  abstract readonly branches: Store2<Branch>;
+  abstract readonly branchChildren: Store2<string>;
+  abstract readonly transactions: Store1<TransactionRecord>;
+  abstract readonly locks: Store2<LockRecord>;
+  abstract readonly transactionLocks: Store2<string>;
+  abstract readonly lockNodes: Store1<string>;
+  abstract readonly nestedTransactions: Store2<string>;
+  abstract readonly nodesByType: Store2<string>;
+  abstract readonly expiring: Store1<true>;
+  abstract readonly accountNodeCounts: Store1<number>;
+  abstract readonly accountTabletCounts: Store1<number>;
+  abstract readonly pendingNodeCounts: Store1<number>;
+  abstract readonly pendingTabletCounts: Store1<number>;
   /** How many tablets a node has: its type knows. */
-  readonly tabletCountOf: (node: Node) => number;
-  revision = 1n << 32n;
-
-  constructor(tabletCountOf: (node: Node) => number = () => 0) {
-    this.tabletCountOf = tabletCountOf;
-  }
-}
-
-export class TreeLayers implements TreeBase {
-  readonly nodes: Layer1<Node>;
-  readonly children: Layer2<string>;
-  readonly branches: Layer2<Branch>;
-  readonly branchChildren: Layer2<string>;
-  readonly transactions: Layer1<TransactionRecord>;
-  readonly locks: Layer2<LockRecord>;
-  readonly transactionLocks: Layer2<string>;
-  readonly lockNodes: Layer1<string>;
-  readonly nestedTransactions: Layer2<string>;
-  readonly nodesByType: Layer2<string>;
-  readonly expiring: Layer1<true>;
-  readonly accountNodeCounts: Layer1<number>;
-  readonly accountTabletCounts: Layer1<number>;
-  readonly pendingNodeCounts: Layer1<number>;
-  readonly pendingTabletCounts: Layer1<number>;
-  readonly tabletCountOf: (node: Node) => number;
-  revision: bigint;
-
-  constructor(base: TreeBase) {
-    this.tabletCountOf = base.tabletCountOf;
-    this.nodes = new Layer1(base.nodes);
-    this.children = new Layer2(base.children);
-    this.branches = new Layer2(base.branches);
-    this.branchChildren = new Layer2(base.branchChildren);
-    this.transactions = new Layer1(base.transactions);
-    this.locks = new Layer2(base.locks);
-    this.transactionLocks = new Layer2(base.transactionLocks);
-    this.lockNodes = new Layer1(base.lockNodes);
-    this.nestedTransactions = new Layer2(base.nestedTransactions);
-    this.nodesByType = new Layer2(base.nodesByType);
-    this.expiring = new Layer1(base.expiring);
-    this.accountNodeCounts = new Layer1(base.accountNodeCounts);
-    this.accountTabletCounts = new Layer1(base.accountTabletCounts);
-    this.pendingNodeCounts = new Layer1(base.pendingNodeCounts);
-    this.pendingTabletCounts = new Layer1(base.pendingTabletCounts);
-    this.revision = base.revision;
-  }
-
-  // The setters keep the derived tables in step.
+  abstract readonly tabletCountOf: (node: Node) => number;
+  abstract revision: bigint;
 
   putNode(node: Node): void {
     const before = this.nodes.get(node.id);
@@ -262,13 +199,13 @@ export class TreeLayers implements TreeBase {
     }
   }
 
-  #count(counts: Layer1<number>, account: string | undefined, change: number): void {
+  #count(counts: Store1<number>, account: string | undefined, change: number): void {
     if (account !== undefined && change !== 0) {
       counts.set(account, (counts.get(account) ?? 0) + change);
     }
   }
 
-  #countTablets(counts: Layer1<number>, node: Node | undefined, sign: 1 | -1): void {
+  #countTablets(counts: Store1<number>, node: Node | undefined, sign: 1 | -1): void {
     if (node !== undefined) {
       this.#count(counts, node.account, sign * this.tabletCountOf(node));
     }
@@ -281,6 +218,72 @@ export class TreeLayers implements TreeBase {
     } else if (branch?.kind === "changed") {
       this.#count(this.pendingNodeCounts, branch.patch.account, sign);
     }
+  }
+}
+
+export class TreeState extends TreeBase {
+  readonly nodes = new Table1<Node>();
+  readonly children = new Table2<string>();
+  readonly branches = new Table2<Branch>();
+  readonly branchChildren = new Table2<string>();
+  readonly transactions = new Table1<TransactionRecord>();
+  readonly locks = new Table2<LockRecord>();
+  readonly transactionLocks = new Table2<string>();
+  readonly lockNodes = new Table1<string>();
+  readonly nestedTransactions = new Table2<string>();
+  readonly nodesByType = new Table2<string>();
+  readonly expiring = new Table1<true>();
+  readonly accountNodeCounts = new Table1<number>();
+  readonly accountTabletCounts = new Table1<number>();
+  readonly pendingNodeCounts = new Table1<number>();
+  readonly pendingTabletCounts = new Table1<number>();
+  readonly tabletCountOf: (node: Node) => number;
+  revision = 1n << 32n;
+
+  constructor(tabletCountOf: (node: Node) => number = () => 0) {
+    super();
+    this.tabletCountOf = tabletCountOf;
+  }
+}
+
+export class TreeLayers extends TreeBase {
+  readonly nodes: Layer1<Node>;
+  readonly children: Layer2<string>;
+  readonly branches: Layer2<Branch>;
+  readonly branchChildren: Layer2<string>;
+  readonly transactions: Layer1<TransactionRecord>;
+  readonly locks: Layer2<LockRecord>;
+  readonly transactionLocks: Layer2<string>;
+  readonly lockNodes: Layer1<string>;
+  readonly nestedTransactions: Layer2<string>;
+  readonly nodesByType: Layer2<string>;
+  readonly expiring: Layer1<true>;
+  readonly accountNodeCounts: Layer1<number>;
+  readonly accountTabletCounts: Layer1<number>;
+  readonly pendingNodeCounts: Layer1<number>;
+  readonly pendingTabletCounts: Layer1<number>;
+  readonly tabletCountOf: (node: Node) => number;
+  revision: bigint;
+
+  constructor(base: TreeBase) {
+    super();
+    this.tabletCountOf = base.tabletCountOf;
+    this.nodes = new Layer1(base.nodes);
+    this.children = new Layer2(base.children);
+    this.branches = new Layer2(base.branches);
+    this.branchChildren = new Layer2(base.branchChildren);
+    this.transactions = new Layer1(base.transactions);
+    this.locks = new Layer2(base.locks);
+    this.transactionLocks = new Layer2(base.transactionLocks);
+    this.lockNodes = new Layer1(base.lockNodes);
+    this.nestedTransactions = new Layer2(base.nestedTransactions);
+    this.nodesByType = new Layer2(base.nodesByType);
+    this.expiring = new Layer1(base.expiring);
+    this.accountNodeCounts = new Layer1(base.accountNodeCounts);
+    this.accountTabletCounts = new Layer1(base.accountTabletCounts);
+    this.pendingNodeCounts = new Layer1(base.pendingNodeCounts);
+    this.pendingTabletCounts = new Layer1(base.pendingTabletCounts);
+    this.revision = base.revision;
   }
 
   get isEmpty(): boolean {
