@@ -7,6 +7,7 @@ import { callOptions, withoutMethod } from "./answers.ts";
 import { TransactionCommands } from "./commands/transactions.ts";
 import { type Call, Requester, readChunks } from "./core.ts";
 import { type ClientOptions, resolveOptions } from "./options.ts";
+import { openProducer, type Producer, type ProducerOptions } from "./producer/producer.ts";
 import type { Schema } from "./schema/schema.ts";
 import { Table } from "./schema/table.ts";
 import type { Columns } from "./schema/types.ts";
@@ -40,6 +41,11 @@ export class YtClient extends TransactionCommands {
   /** Starts a transaction that is kept alive until its `commit` or `abort` is called. */
   beginTransaction(options: TransactionOptions = {}): Promise<Transaction> {
     return Transaction.start({ requester: this.requester }, options);
+  }
+
+  /** A producer of a queue; opening it takes its session over from any other. */
+  producer<C extends Columns = Columns>(options: ProducerOptions<C>): Promise<Producer<C>> {
+    return openProducer(this, options);
   }
 
   /** A table or queue whose rows are typed by the schema. */

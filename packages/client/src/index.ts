@@ -23,6 +23,8 @@ export {
   type RetryPolicy,
   resolveOptions,
 } from "./options.ts";
+export { ProducerFenced } from "./producer/fenced.ts";
+export { type Acknowledged, Producer, type ProducerOptions } from "./producer/producer.ts";
 export { decodeRows, encodeRows, type RowInput, type RowObject } from "./rows.ts";
 export {
   type InputRowOf,

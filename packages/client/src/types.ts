@@ -9,6 +9,8 @@ export interface CommandOptions {
   readonly signal?: AbortSignal;
   /** How long one attempt may take, in milliseconds. */
   readonly timeoutMs?: number;
+  /** How often it is sent at most. Default: what the client's retry policy says. */
+  readonly attempts?: number;
 }
 
 export interface TransactionalOptions extends CommandOptions {

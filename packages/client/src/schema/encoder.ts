@@ -35,12 +35,13 @@ export class RowEncoder {
   encode(rows: Iterable<object>): Buffer {
     const writer = new ByteWriter(4096);
     for (const row of rows) {
-      this.#encodeRow(writer, row);
+      this.encodeTo(writer, row);
     }
     return writer.take();
   }
 
-  #encodeRow(writer: ByteWriter, row: object): void {
+  /** One row with its separator, behind what the writer has. @throws YtError 307 */
+  encodeTo(writer: ByteWriter, row: object): void {
     const values: Readonly<Record<string, unknown>> = { ...row };
     let written = 0;
     writer.writeByte(open);

@@ -3,6 +3,7 @@
  * Specified in: yt/yt/client/table_client/schema.h; YTsaurus documentation, "Data schema".
  */
 import { mapOf, withAttributes, type YsonValue, YtError } from "@qyt/base";
+import type { ByteWriter } from "@qyt/yson";
 import { RowDecoder } from "./decoder.ts";
 import { RowEncoder } from "./encoder.ts";
 import type { ColumnSpec, Columns, PulledRow, QueueRow, ReadRow } from "./types.ts";
@@ -60,6 +61,12 @@ export class Schema<C extends Columns> {
   encode(rows: Iterable<object>): Buffer {
     this.#encoder ??= new RowEncoder(this.specs());
     return this.#encoder.encode(rows);
+  }
+
+  /** One row, with its separator, behind what the writer has. @throws as `encode` */
+  encodeTo(writer: ByteWriter, row: object): void {
+    this.#encoder ??= new RowEncoder(this.specs());
+    this.#encoder.encodeTo(writer, row);
   }
 
   /** The rows of whole items of binary or text YSON; `null` for a row that is missing. */

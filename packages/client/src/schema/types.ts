@@ -127,11 +127,17 @@ export type KeyRow<C extends Columns> = {
     | (IsRequired<C[K]> extends true ? never : null);
 };
 
-/** A row of a queue to write; it may name its partition, and its number in a producer session. */
-export type QueueRow<C extends Columns> = WriteRow<C> & {
+/** What a row of a queue may say beside its columns: its partition, and its number in a producer session. */
+interface QueueControls {
   readonly $tablet_index?: bigint | number;
   readonly $sequence_number?: bigint | number;
-};
+}
+
+/** A row of a queue to write; without a schema any plain object. */
+export type QueueRow<C extends Columns> = (string extends keyof C
+  ? Readonly<Record<string, unknown>>
+  : WriteRow<C>) &
+  QueueControls;
 
 /** A row as it is pulled from a queue. */
 export type PulledRow<C extends Columns> = ReadRow<C> & {
