@@ -58,8 +58,16 @@ describe("qyt", () => {
     expect(stdout).toContain("qyt queue-agent --config agent.yson");
   });
 
+  it("answers a command line that it cannot read with exit code 2", async () => {
+    expect(await qyt(["down"])).toMatchObject({ code: 2, stdout: "" });
+    const { code, stderr } = await qyt(["lisst", "//tmp"]);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: "qyt: error: unknown command 'lisst'\n(Did you mean list?)\n(qyt --help shows what it takes)\n",
+    });
+  });
+
   it.each([
-    [["down"], /unknown command 'down'/],
     [["up", "--claster", "a"], /unknown option '--claster'\n\(Did you mean --cluster\?\)/],
     [["up", "--cluster", "a=0.0.0.0:8000"], /^qyt: Cluster a cannot listen on 0\.0\.0\.0:8000: .*\n$/],
     [["up", "--log-level", "loud"], /^qyt: "loud" is not a log level: .*\n$/],

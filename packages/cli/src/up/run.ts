@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { type Clock, sleep, toYtError, YtError } from "@qyt/base";
 import type { Logger } from "pino";
+import { sentence } from "../error-text.ts";
 import { AgentRun, type AgentStart, type RunningAgent } from "./agent.ts";
 import { aliasVariable, exportLine } from "./aliases.ts";
 import { formatAddress } from "./cluster-option.ts";
@@ -248,13 +249,6 @@ async function startOne(
     );
   }
   return running;
-}
-
-/** The error's message and those of its first inner errors, as one sentence. */
-export function sentence(thrown: unknown): string {
-  const error = toYtError(thrown);
-  const [inner] = error.innerErrors;
-  return inner === undefined ? error.message : `${error.message}: ${sentence(inner)}`;
 }
 
 function announce(
