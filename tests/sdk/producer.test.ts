@@ -205,9 +205,12 @@ it("sends a batch when its first row is as old as it may be", async () => {
 });
 
 it("chooses the partition of each row", async () => {
-  const partition = ({ data }: { readonly data?: unknown }): number => Number(data) % 2;
-  const producer = await client.producer({ ...session(), partition });
-  await writeNumbered(producer, 0, 5);
+  const producer = await client.producer({
+    ...session(),
+    schema: events,
+    partition: ({ data }) => Number(data) % 2,
+  });
+  await producer.writeAll(numbered(0, 5).map((data) => ({ data })));
   await producer.close();
   expect(await dataOf(0)).toEqual(["0", "2", "4"]);
   expect(await dataOf(1)).toEqual(["1", "3", "5"]);
