@@ -96,7 +96,7 @@ async function findRows(leader: Leader, filter: Filter, limit: number): Promise<
   const partitions = partitionsOf(leader, filter);
   const rows: StateRow[] = [];
   if (filter.target !== "partition_state") {
-    for (const prefix of statePrefixes(leader, filter, partitions)) {
+    for (const prefix of statePrefixes(filter, partitions)) {
       rows.push(...(await select(leader, "states", prefix, filter.name, limit)));
     }
   }
@@ -115,7 +115,6 @@ async function findRows(leader: Leader, filter: Filter, limit: number): Promise<
 
 /** Ranges of `states`: a computation's, one key's, or those under the source key of a partition. */
 function statePrefixes(
-  leader: Leader,
   filter: Filter,
   partitions: readonly Partition[],
 ): readonly RangeOptions["prefix"][] {
