@@ -6,6 +6,7 @@ export {
   compareKeys,
   compareRowValues,
   decodeKey,
+  encodedKeyWeight,
   encodeKey,
   encodeKeyPrefix,
   keyRangeFrom,

@@ -64,6 +64,33 @@ export function keyRangeTo(values: readonly RowValue[], types: readonly Physical
   return Buffer.concat([encodeKeyPrefix(values, types), Buffer.from([aboveAllTags])]);
 }
 
+/** Data weight of the values of an encoded key, without decoding them. @param end where the key ends in the bytes */
+export function encodedKeyWeight(key: Uint8Array, end = key.length): number {
+  let weight = 0;
+  let position = 0;
+  while (position < end) {
+    switch (key[position++]) {
+      case tags.null:
+        break;
+      case tags.boolean:
+        weight += 1;
+        position += 1;
+        break;
+      case tags.string:
+        while (position < end && (key[position] !== 0 || key[position + 1] === 0xff)) {
+          position += key[position] === 0 ? 2 : 1;
+          weight += 1;
+        }
+        position += 2;
+        break;
+      default:
+        weight += 8;
+        position += 8;
+    }
+  }
+  return weight;
+}
+
 /**
  * Decodes a key, or the beginning of one when there are fewer bytes. A double of −0 comes back as +0.
  * @throws YtError 1 when the bytes are no key of these types

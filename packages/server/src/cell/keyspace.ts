@@ -21,6 +21,8 @@ export const keyspace = {
   replication: 0x0a,
   /** Since when the rows of sorted tables can be read. */
   retainedRows: 0x0b,
+  /** How much is in each tablet of sorted tables. */
+  sortedTablets: 0x0c,
 } as const;
 
 export type Keyspace = (typeof keyspace)[keyof typeof keyspace];

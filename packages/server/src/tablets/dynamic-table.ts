@@ -6,7 +6,7 @@ import type { EncodedRows, RowValue, TableSchema } from "@qyt/schema";
 import type { WriteBatch } from "../cell/index.ts";
 import type { Prepared } from "./chunks/prepared.ts";
 import type { OrderedTablet, TabletInfo } from "./ordered/index.ts";
-import type { RowWrite, SortedRows } from "./sorted/index.ts";
+import type { FigureChanges, RowWrite, SortedRows } from "./sorted/index.ts";
 
 /** A replica that gets rows in the transaction that writes to its replicated table. */
 export interface SyncReplica {
@@ -114,8 +114,10 @@ export interface DynamicTable {
    * @throws YtError 1702 when it does not take writes
    */
   requireWritableKey(key: Buffer): string;
-  /** A commit that readers see has written rows of the tablets. */
-  noteWritten(tabletIds: Iterable<string>, commitTimestamp: bigint): void;
+  /** Counts what one commit writes to the tablets. */
+  countChanges(): FigureChanges;
+  /** Writes down what the tablets have with these changes, right before the batch is committed. */
+  prepareFigures(batch: WriteBatch, changes: FigureChanges, commitTimestamp: bigint): Prepared;
   /** While the layout is the same. @throws YtError 1702 when one of them does not take writes any more */
   requireWritableTablets(tabletIds: ReadonlySet<string>): void;
   /** @throws YtError 1702 when the tablet of the key does not take reads */

@@ -7,9 +7,16 @@
 import { type Cell, type KeyRange, keyAfter, type WriteBatch } from "../../cell/index.ts";
 import { expires, keepsWhole, newestOnly, type Retention, sameCounts } from "./retention.ts";
 import { rowKeyOf, versionKey, versionStamp } from "./row-keys.ts";
-import { putVersion, readVersions, removeVersion, type StoredVersion } from "./stored-versions.ts";
+import {
+  lastPartKey,
+  putVersion,
+  readVersions,
+  removeVersion,
+  type StoredVersion,
+} from "./stored-versions.ts";
+import type { FigureChanges } from "./tablet-figures.ts";
 import { type StoredColumns, VersionFold } from "./version-fold.ts";
-import type { VersionCell } from "./version-record.ts";
+import { type VersionCell, versionWeight } from "./version-record.ts";
 
 /** So many versions are folded at once at most: a longer chain becomes shorter first. */
 const maxFoldedVersions = 256;
@@ -28,6 +35,8 @@ export interface SweepOptions {
 export interface SweptRows {
   readonly columns: StoredColumns;
   readonly path: () => string;
+  /** What goes, and what takes its place, is counted here. */
+  readonly figures?: FigureChanges | undefined;
 }
 
 /** The row that the sweep is in. */
@@ -64,6 +73,8 @@ export class RowSweep {
   /** By which the versions of the row are folded. */
   #columns: StoredColumns | undefined;
   #retainedTimestamp: bigint;
+  /** Of the batch that is being made. */
+  #figures: FigureChanges | undefined;
 
   constructor(options: SweepOptions) {
     this.#options = options;
@@ -123,6 +134,7 @@ export class RowSweep {
       this.startAnew();
     }
     this.#columns = rows.columns;
+    this.#figures = rows.figures;
     if (this.#position === undefined) {
       if (!this.#isDue(horizon)) {
         return true;
@@ -175,7 +187,7 @@ export class RowSweep {
     const { version } = stored;
     if (row.isCovered) {
       this.#retain(row.coveredAt);
-      removeVersion(batch, stored);
+      this.#remove(batch, row, stored);
       return undefined;
     }
     if (version.timestamp > horizon) {
@@ -205,7 +217,7 @@ export class RowSweep {
     this.#chainKept(batch, row, columns);
     if (row.isCovered) {
       this.#retain(row.coveredAt);
-      removeVersion(batch, stored);
+      this.#remove(batch, row, stored);
       return undefined;
     }
     this.#chain(batch, row, stored, columns);
@@ -261,12 +273,18 @@ export class RowSweep {
     }
     this.#retain(timestamp);
     for (const stored of [newest, ...older]) {
-      removeVersion(batch, stored);
+      this.#remove(batch, row, stored);
     }
     if (!isExpired) {
-      putVersion(batch, this.#options.prefix, row.key, versionStamp(timestamp), version);
+      const byteSize = putVersion(batch, this.#options.prefix, row.key, versionStamp(timestamp), version);
+      this.#figures?.add(row.key, 1, versionWeight(row.key, version.cells), byteSize);
       this.#noteRemaining(version.cells, timestamp);
     }
+  }
+
+  #remove(batch: WriteBatch, { key }: SweptRow, stored: StoredVersion): void {
+    removeVersion(batch, stored);
+    this.#figures?.add(key, -1, versionWeight(key, stored.version.cells), stored.byteSize);
   }
 
   /** What remains of a row is due when it is too old. */
@@ -297,7 +315,7 @@ export class RowSweep {
     }
     this.#fold(batch, row, true);
     if (row.tombstone !== undefined) {
-      removeVersion(batch, row.tombstone);
+      this.#remove(batch, row, row.tombstone);
     }
     const willFold = row.recentCount > 1 || (row.recentCount === 1 && (row.hasOlder || row.isRecentDelete));
     if (row.oldestRecent !== undefined && willFold) {
@@ -325,10 +343,4 @@ function newRow(key: Buffer): SweptRow {
     tombstone: undefined,
     hasOlder: false,
   };
-}
-
-function lastPartKey(stored: StoredVersion): Buffer {
-  const key = Buffer.from(stored.key);
-  key.writeUInt16BE(stored.partCount - 1, key.length - 2);
-  return key;
 }

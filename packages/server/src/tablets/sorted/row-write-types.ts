@@ -1,5 +1,6 @@
 /** What a commit wants of the rows of one sorted table. */
 import type { LockMode } from "./row-locks.ts";
+import type { FigureChanges } from "./tablet-figures.ts";
 import type { VersionInput } from "./version-record.ts";
 
 /** What one commit does to one row. */
@@ -19,6 +20,8 @@ export interface WriteStamp {
   readonly commitTimestamp: bigint;
   /** False for `atomicity=none`: last writer wins. */
   readonly checkConflicts: boolean;
+  /** What the commit adds to its tablets is counted here. */
+  readonly figures?: FigureChanges;
   /** For error texts. */
   readonly tabletIdOf?: (key: Buffer) => string;
 }

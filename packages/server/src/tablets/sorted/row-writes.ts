@@ -19,7 +19,7 @@ import {
 } from "./row-locks.ts";
 import type { RowWrite, WriteStamp } from "./row-write-types.ts";
 import { putVersion, type StoredVersion } from "./stored-versions.ts";
-import type { RowVersion } from "./version-record.ts";
+import { type RowVersion, versionWeight } from "./version-record.ts";
 
 /** The table as a commit sees it. */
 export interface WrittenRows {
@@ -75,12 +75,13 @@ export class WriteSession implements Prepared {
 
   /** Puts the versions into the batch and claims the rows. */
   put(batch: WriteBatch, writes: readonly RowWrite[]): void {
-    const { commitTimestamp } = this.#stamp;
+    const { commitTimestamp, figures } = this.#stamp;
     this.#table.noteWrites(commitTimestamp, writes);
     for (const write of writes) {
       const key = write.name;
       if (write.version !== undefined) {
-        putVersion(batch, this.#table.prefix, write.key, this.#suffix, write.version);
+        const byteSize = putVersion(batch, this.#table.prefix, write.key, this.#suffix, write.version);
+        figures?.add(write.key, 1, versionWeight(write.key, write.version.cells), byteSize);
       }
       for (const { mask, mode } of write.claims) {
         const claim: RowClaim = { owner: this.#owner, mask, mode };

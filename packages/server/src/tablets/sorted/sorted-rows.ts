@@ -15,6 +15,7 @@ import { RowSweep } from "./row-sweep.ts";
 import type { RowWrite, WriteStamp } from "./row-write-types.ts";
 import { WriteSession } from "./row-writes.ts";
 import { readVersions, type StoredVersion } from "./stored-versions.ts";
+import type { FigureChanges } from "./tablet-figures.ts";
 import { type StoredColumns, VersionFold } from "./version-fold.ts";
 import type { RowVersion } from "./version-record.ts";
 
@@ -231,13 +232,26 @@ export class SortedRows implements StoredColumns {
    * where the last call ended, for about `maxRecords` records. What reads must not ask for any more is written
    * down in the same batch.
    * @param retention which of these versions stay apart
+   * @param figures what goes is counted there
    * @returns whether there is nothing more to do for now
    */
-  compact(batch: WriteBatch, horizon: bigint, maxRecords: number, retention?: Retention): boolean {
+  compact(
+    batch: WriteBatch,
+    horizon: bigint,
+    maxRecords: number,
+    retention?: Retention,
+    figures?: FigureChanges,
+  ): boolean {
     this.locks.forgetBefore(horizon);
     const { sweep } = this.state;
     const before = sweep.retainedTimestamp;
-    const isDone = sweep.advance(batch, { columns: this, path: this.#path }, horizon, maxRecords, retention);
+    const isDone = sweep.advance(
+      batch,
+      { columns: this, path: this.#path, figures },
+      horizon,
+      maxRecords,
+      retention,
+    );
     if (sweep.retainedTimestamp !== before) {
       putRetained(batch, this.#rowsId, sweep.retainedTimestamp);
     }

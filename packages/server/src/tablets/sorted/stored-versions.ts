@@ -16,6 +16,8 @@ export interface StoredVersion {
   /** Key of the first part. */
   readonly key: Buffer;
   readonly partCount: number;
+  /** Of all parts, keys included. */
+  readonly byteSize: number;
   readonly version: RowVersion;
 }
 
@@ -25,14 +27,14 @@ const scratchRecord = new RowOutput();
 /** A scratch that a long row has made larger than this is given back. */
 const maxScratchBytes = 64 * 1024;
 
-/** @param stamp of the commit, as `versionStamp` makes it */
+/** @param stamp of the commit, as `versionStamp` makes it @returns bytes in the store, keys included */
 export function putVersion(
   batch: WriteBatch,
   prefix: Buffer,
   key: Buffer,
   stamp: Buffer,
   version: VersionInput,
-): void {
+): number {
   const keyLength = prefix.length + key.length + stamp.length;
   const storedKey = scratchKey.subarray(0, keyLength);
   prefix.copy(storedKey, 0);
@@ -45,7 +47,7 @@ export function putVersion(
   writeVersion(output, version);
   if (output.length <= maxRecordBytes) {
     batch.put(storedKey, output.bytes.subarray(0, output.length));
-    return;
+    return keyLength + output.length;
   }
   const record = output.bytes.subarray(partHeaderBytes, output.length);
   const partCount = Math.ceil(record.length / maxPieceBytes);
@@ -57,9 +59,11 @@ export function putVersion(
     storedKey.writeUInt16BE(part, keyLength - 2);
     batch.put(storedKey, value);
   }
+  const byteSize = partCount * (keyLength + partHeaderBytes) + record.length;
   if (output.bytes.length > maxScratchBytes) {
     output.take(maxScratchBytes);
   }
+  return byteSize;
 }
 
 export function removeVersion(batch: WriteBatch, stored: StoredVersion): void {
@@ -75,12 +79,14 @@ export function* readVersions(cell: Cell, range: KeyRange, path: () => string): 
   let key: Buffer | undefined;
   let parts: Buffer[] = [];
   let partCount = 0;
+  let byteSize = 0;
   for (const entry of cell.range(range.from, range.to)) {
     const part = partOfKey(entry.key);
     if (part === 0 && key === undefined) {
       key = entry.key;
       partCount = entry.value.readUInt16BE(0);
       parts = [];
+      byteSize = 0;
     }
     if (
       key === undefined ||
@@ -91,15 +97,23 @@ export function* readVersions(cell: Cell, range: KeyRange, path: () => string): 
       throw partsMissing(path());
     }
     parts.push(entry.value.subarray(partHeaderBytes));
+    byteSize += entry.key.length + entry.value.length;
     if (parts.length === partCount) {
       const record = parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts);
-      yield { key, partCount, version: decodeVersion(record, timestampOfKey(key)) };
+      yield { key, partCount, byteSize, version: decodeVersion(record, timestampOfKey(key)) };
       key = undefined;
     }
   }
   if (key !== undefined) {
     throw partsMissing(path());
   }
+}
+
+/** Key of the last part of a version. */
+export function lastPartKey(stored: StoredVersion): Buffer {
+  const key = Buffer.from(stored.key);
+  key.writeUInt16BE(stored.partCount - 1, key.length - 2);
+  return key;
 }
 
 function partsMissing(path: string): YtError {

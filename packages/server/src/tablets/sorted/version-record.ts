@@ -9,7 +9,15 @@
  * the newest of them; a cell that came from an older one keeps its own beside it.
  */
 import { YtError } from "@qyt/base";
-import { decodeCell, type RowOutput, type RowValue, skipCell, writeCell } from "@qyt/schema";
+import {
+  decodeCell,
+  encodedKeyWeight,
+  type RowOutput,
+  type RowValue,
+  skipCell,
+  valueWeight,
+  writeCell,
+} from "@qyt/schema";
 
 export type VersionKind = "write" | "update" | "delete";
 
@@ -46,6 +54,17 @@ export interface InputCell extends VersionCell {
 
 export interface VersionInput extends Omit<RowVersion, "timestamp" | "cells"> {
   readonly cells: readonly InputCell[];
+}
+
+const timestampWeight = 8;
+
+/** Data weight of a version: its key, its values and its timestamp. @param key row key */
+export function versionWeight(key: Buffer, cells: readonly VersionCell[]): number {
+  let weight = timestampWeight + encodedKeyWeight(key, key.length - 1);
+  for (const { value } of cells) {
+    weight += valueWeight(value);
+  }
+  return weight;
 }
 
 export function writeVersion(output: RowOutput, version: VersionInput): void {

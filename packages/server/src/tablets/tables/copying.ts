@@ -6,6 +6,7 @@ import { rowsPrefix } from "../sorted/index.ts";
 import { staticChunks, withRows } from "../static/table-rows.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
 import { copiedSettings } from "./queue-attributes.ts";
+import { createSortedTablet } from "./sorted-tablets.ts";
 import { isOrderedDynamic, isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
 import { createOrderedTablet, tabletObjectType } from "./tablets.ts";
 
@@ -35,19 +36,18 @@ export function copyState(
     ? copySortedRows(environment, draft, source, targetId, isMove)
     : undefined;
   const tablets = state.tablets.map((tablet): TabletRecord => {
-    const id = draft.newId(tabletObjectType);
-    if (isOrderedDynamic(state)) {
-      const { pending } = environment.orderedTablet(tablet.id);
-      createOrderedTablet(environment, draft, state, {
-        tabletId: id,
-        tableId: targetId,
-        sealed: pending.sealed,
-        trimmedRowCount: pending.trimmedRowCount,
-        cumulativeDataWeight: pending.cumulativeDataWeight,
-      });
-    } else {
-      draft.onDurable(() => environment.noteWritten(id, environment.lastWriteTimestamp(tablet.id)));
+    if (!isOrderedDynamic(state)) {
+      return createSortedTablet(environment, draft, tablet.pivotKey, environment.figures.pending(tablet.id));
     }
+    const id = draft.newId(tabletObjectType);
+    const { pending } = environment.orderedTablet(tablet.id);
+    createOrderedTablet(environment, draft, state, {
+      tabletId: id,
+      tableId: targetId,
+      sealed: pending.sealed,
+      trimmedRowCount: pending.trimmedRowCount,
+      cumulativeDataWeight: pending.cumulativeDataWeight,
+    });
     return { id, state: "unmounted", pivotKey: tablet.pivotKey };
   });
   return { ...state, tablets, ...(rowsId === undefined ? {} : { rowsId }) };

@@ -7,6 +7,7 @@ import { ComputedColumns } from "./computed-columns.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { parseQueueSetting, queueSettings } from "./queue-attributes.ts";
 import { tableSettings } from "./settings.ts";
+import { createSortedTablet } from "./sorted-tablets.ts";
 import { hasOrderedTablets, type TableState, type TabletRecord, withSetting } from "./table-state.ts";
 import { readPivots, readPresets } from "./tablet-layout.ts";
 import { createOrderedTablet, tabletObjectType } from "./tablets.ts";
@@ -96,18 +97,16 @@ export function createState(
     cumulativeDataWeights,
   });
   const tablets = pivots.map((pivotKey, index): TabletRecord => {
+    if (!hasOrderedTablets(base)) {
+      return createSortedTablet(environment, draft, pivotKey);
+    }
     const id = draft.newId(tabletObjectType);
-    if (hasOrderedTablets(base)) {
-      createOrderedTablet(environment, draft, base, {
-        tabletId: id,
-        tableId: input.id,
-        trimmedRowCount: presets.trimmedRowCounts?.[index] ?? 0,
-        cumulativeDataWeight: presets.cumulativeDataWeights?.[index] ?? 0,
-      });
-    }
-    if (isSorted) {
-      draft.onDurable(() => environment.noteWritten(id, 0n));
-    }
+    createOrderedTablet(environment, draft, base, {
+      tabletId: id,
+      tableId: input.id,
+      trimmedRowCount: presets.trimmedRowCounts?.[index] ?? 0,
+      cumulativeDataWeight: presets.cumulativeDataWeights?.[index] ?? 0,
+    });
     return { id, state: "unmounted", pivotKey };
   });
   return { ...base, tablets };

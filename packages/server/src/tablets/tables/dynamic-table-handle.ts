@@ -2,7 +2,7 @@
  * A dynamic table as transactions and queries use it: always the present state of the node, so that a
  * transaction that commits after an unmount is refused.
  */
-import { assert, mapOf, Uint64, YtError } from "@qyt/base";
+import { mapOf, Uint64, YtError } from "@qyt/base";
 import {
   column,
   type RowValue,
@@ -11,15 +11,18 @@ import {
   toQuerySchema,
   toWriteSchema,
 } from "@qyt/schema";
+import type { WriteBatch } from "../../cell/index.ts";
 import type { Node, View } from "../../cypress/index.ts";
+import type { Prepared } from "../chunks/prepared.ts";
 import type { DynamicTable, Replication, RowInfo } from "../dynamic-table.ts";
 import type { OrderedTablet, TabletInfo } from "../ordered/index.ts";
 import { earlierOf } from "../ordered/tablet-state.ts";
-import type { SortedRows } from "../sorted/index.ts";
+import { FigureChanges, type SortedRows } from "../sorted/index.ts";
 import { ComputedColumns } from "./computed-columns.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { atomicityOf, maxTabletDataWeight } from "./settings.ts";
 import { hasOrderedTablets, isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
+import { tabletOfKey } from "./tablets.ts";
 
 /** Of the columns that tell when values were written, in versioned reads. */
 export const timestampColumnPrefix = "$timestamp:";
@@ -285,10 +288,13 @@ export class DynamicTableHandle implements DynamicTable {
     return record.id;
   }
 
-  noteWritten(tabletIds: Iterable<string>, commitTimestamp: bigint): void {
-    for (const id of tabletIds) {
-      this.#environment.noteWritten(id, commitTimestamp);
-    }
+  countChanges(): FigureChanges {
+    const { tablets } = this.state;
+    return new FigureChanges((key) => tabletOfKey(tablets, key).id);
+  }
+
+  prepareFigures(batch: WriteBatch, changes: FigureChanges, commitTimestamp: bigint): Prepared {
+    return this.#environment.figures.prepareChanges(batch, changes, commitTimestamp);
   }
 
   requireWritableTablets(tabletIds: ReadonlySet<string>): void {
@@ -311,20 +317,7 @@ export class DynamicTableHandle implements DynamicTable {
 
   /** The tablet whose range of keys holds the key. */
   tabletOfKey(key: Buffer): TabletRecord {
-    const { tablets } = this.state;
-    let low = 0;
-    let high = tablets.length;
-    while (high - low > 1) {
-      const middle = (low + high) >>> 1;
-      if (Buffer.compare(tablets[middle]?.pivotKey ?? key, key) <= 0) {
-        low = middle;
-      } else {
-        high = middle;
-      }
-    }
-    const found = tablets[low];
-    assert(found !== undefined, "a dynamic table has a tablet");
-    return found;
+    return tabletOfKey(this.state.tablets, key);
   }
 
   /** @throws YtError 1702 unless every tablet can be read */

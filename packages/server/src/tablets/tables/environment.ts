@@ -12,10 +12,10 @@ import { earlierOf } from "../ordered/tablet-state.ts";
 import { ReplicationProgress } from "../replicated/progress.ts";
 import { ReplicaIndex } from "../replicated/replica-state.ts";
 import { ReplicationErrors } from "../replicated/replication-errors.ts";
-import { putRetained, readRetained, SortedRows } from "../sorted/index.ts";
+import { putRetained, readRetained, SortedRows, SortedTabletFigures } from "../sorted/index.ts";
 import { DiskLedger } from "./disk-usage.ts";
 import { noQueueAgents, type QueueAgentAccess } from "./queue-agent-access.ts";
-import type { TableState, TabletRecord } from "./table-state.ts";
+import type { TableState } from "./table-state.ts";
 
 /** Of rows whose retention was not written down, versions younger than this had stayed. */
 const recentVersionsMs = 60_000;
@@ -24,7 +24,7 @@ export class TableEnvironment {
   readonly cell: Cell;
   readonly chunks: ChunkManager;
   readonly merger: BlockMerger;
-  /** Who has room for more, and what sorted rows weigh. */
+  /** Who has room for more. */
   readonly disk: DiskLedger;
   /** Id of the one tablet cell, and this node's address, as clients are shown them. */
   tabletCellId = "0-0-0-0";
@@ -34,6 +34,8 @@ export class TableEnvironment {
   /** Replicas of replicated tables, and how far each is. */
   readonly replicas = new ReplicaIndex();
   readonly progress: ReplicationProgress;
+  /** How much is in the tablets of sorted tables. */
+  readonly figures: SortedTabletFigures;
   readonly replicationErrors = new ReplicationErrors();
   /** The log of a replicated table; set when the tables are open. */
   replicationOf: (table: DynamicTable) => Replication;
@@ -51,24 +53,20 @@ export class TableEnvironment {
   readonly #retainedBefore = new Map<string, bigint>();
   /** Of rows that an older release has compacted: it did not write down what it left, this time at most. */
   readonly #retainedAtStart: bigint;
-  /** Commit timestamps of the newest writes to sorted tablets, where they are known. */
-  readonly #writtenAt = new Map<string, bigint>();
-  /** They are not stored: what was written before the start was so at this time at the latest. */
-  readonly #writtenBeforeStart: bigint;
 
   constructor(cell: Cell, chunks: ChunkManager, merger: BlockMerger) {
     this.cell = cell;
     this.chunks = chunks;
     this.merger = merger;
-    this.disk = new DiskLedger(cell, ({ tablets }) => this.#lastWriteInto(tablets));
+    this.disk = new DiskLedger(cell);
     this.visibleTimestamp = () => cell.lastTimestamp;
     this.progress = ReplicationProgress.open(cell);
+    this.figures = SortedTabletFigures.open(cell);
     this.replicationOf = () => {
       throw new YtError("The tables are not open yet", { code: "Unavailable" });
     };
     const recent = timestampFromMs(Math.max(0, cell.clock.now() - recentVersionsMs));
     this.#retainedAtStart = earlierOf(recent, cell.lastTimestamp);
-    this.#writtenBeforeStart = cell.lastTimestamp;
   }
 
   orderedTablet(id: string): OrderedTablet {
@@ -151,32 +149,9 @@ export class TableEnvironment {
     putRetained(batch, rowsId, retained);
   }
 
-  #lastWriteInto(tablets: readonly TabletRecord[]): bigint {
-    let last = 0n;
-    for (const { id } of tablets) {
-      const written = this.lastWriteTimestamp(id);
-      if (written > last) {
-        last = written;
-      }
-    }
-    return last;
-  }
-
-  /**
-   * When rows of a sorted tablet were written last, those that readers see; 0 when they never were. After a
-   * restart the time of that, as long as nothing is written: never less than before.
-   */
+  /** When rows of a sorted tablet were written last, those that readers see; 0 when they never were. */
   lastWriteTimestamp(tabletId: string): bigint {
-    return this.#writtenAt.get(tabletId) ?? this.#writtenBeforeStart;
-  }
-
-  /** Rows of a sorted tablet were written, or it is new: with rows of that age, or with none (0). */
-  noteWritten(tabletId: string, timestamp: bigint): void {
-    this.#writtenAt.set(tabletId, timestamp);
-  }
-
-  forgetWritten(tabletId: string): void {
-    this.#writtenAt.delete(tabletId);
+    return this.figures.find(tabletId)?.lastCommitTimestamp ?? 0n;
   }
 
   /** The table is removed: reads of its rows fail from now on. */

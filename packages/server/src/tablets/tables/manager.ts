@@ -22,7 +22,7 @@ import { earlierOf } from "../ordered/tablet-state.ts";
 import { replicaTypeName, replicatedTableTypeName } from "../replicated/replica-state.ts";
 import { createReplicaType } from "../replicated/replica-type.ts";
 import { TableReplication } from "../replicated/table-replication.ts";
-import type { ScannedRows } from "../sorted/index.ts";
+import { FigureChanges, type ScannedRows } from "../sorted/index.ts";
 import type { TabletTransactions } from "../transactions/index.ts";
 import { type AlterOptions, alterTable, stageRows } from "./alter.ts";
 import { createChunkListType, findChunkListObject } from "./chunk-list-objects.ts";
@@ -37,8 +37,10 @@ import { choosePivots, type ReshardOptions, reshardTable } from "./reshard.ts";
 import { tabletFormatOf } from "./row-format.ts";
 import { bundleOf, sortedRetention } from "./settings.ts";
 import { dropAllStaged, dropStaged } from "./sorted-switch.ts";
+import { completeFigures } from "./sorted-tablets.ts";
 import { hasOrderedTablets, isSortedDynamic, isTableType, type TableState } from "./table-state.ts";
 import { createReplicatedTableType, createTableType } from "./table-type.ts";
+import { tabletOfKey } from "./tablets.ts";
 
 export interface TableContext {
   readonly user: string;
@@ -140,6 +142,7 @@ export class TableManager {
       view,
     );
     await dropAllStaged(this.environment);
+    await completeFigures(this.environment, this.#allTables(cypress));
     this.#replication = new TableReplication(this.environment, cypress, transactions);
     this.#schedule();
     this.#replication.start();
@@ -436,10 +439,17 @@ export class TableManager {
       const nowMs = cell.clock.now();
       const { minTtlMs, retention } = sortedRetention(table.attributes, table.state, nowMs);
       const recent = timestampFromMs(Math.max(0, nowMs - minTtlMs));
-      isDone = rows.compact(batch, earlierOf(horizon, recent), compactedRecordsPerTurn, retention);
+      const { tablets } = table.state;
+      const changes = new FigureChanges((key) => tabletOfKey(tablets, key).id);
+      isDone = rows.compact(batch, earlierOf(horizon, recent), compactedRecordsPerTurn, retention, changes);
       if (batch.entryCount > 0) {
+        const figures = this.environment.figures.prepareChanges(batch, changes);
         try {
-          await cell.commit({ batch });
+          await cell.commit({
+            batch,
+            onDurable: () => figures.onDurable(),
+            onFailed: () => figures.onFailed(),
+          });
         } catch (thrown) {
           rows.compactionFailed();
           throw thrown;

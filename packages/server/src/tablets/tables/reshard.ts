@@ -8,10 +8,10 @@ import { type YsonValue, YtError } from "@qyt/base";
 import { decodeKey } from "@qyt/schema";
 import type { Draft, Node } from "../../cypress/index.ts";
 import { prepareJoin } from "../ordered/index.ts";
-import { laterOf } from "../ordered/tablet-state.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
 import { resolveRange, type TabletRange, withNewLayout } from "./lifecycle.ts";
 import { choosePivotsByRows, chooseUniformPivots } from "./pivot-choice.ts";
+import { replaceSortedTablets } from "./sorted-tablets.ts";
 import { hasOrderedTablets, isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
 import { checkTabletCount, parsePivotKeys, parsePreset } from "./tablet-layout.ts";
 import { createOrderedTablet, destroyOrderedTablet, tabletObjectType } from "./tablets.ts";
@@ -211,34 +211,18 @@ function reshardSorted(
       "Last pivot key must be strictly less than that of the tablet which follows the resharded range",
     );
   }
-  const fresh = pivots.map(
-    (pivotKey): TabletRecord => ({ id: draft.newId(tabletObjectType), state: "unmounted", pivotKey }),
-  );
-  if (hasOrderedTablets(state)) {
-    for (const { id } of fresh) {
-      createOrderedTablet(environment, draft, state, { tabletId: id, tableId: node.id });
-    }
-    for (const { id } of state.tablets.slice(first, last + 1)) {
-      destroyOrderedTablet(environment, draft, id);
-    }
-  }
-  draft.onDurable(() => moveWriteTimes(environment, state.tablets.slice(first, last + 1), fresh));
-  return fresh;
-}
-
-/** The newest write to the old tablets counts for all the new ones: which of them has it is not known. */
-function moveWriteTimes(
-  environment: TableEnvironment,
-  old: readonly TabletRecord[],
-  fresh: readonly TabletRecord[],
-): void {
-  const newest = old.reduce((latest, { id }) => laterOf(latest, environment.lastWriteTimestamp(id)), 0n);
-  for (const { id } of fresh) {
-    environment.noteWritten(id, newest);
+  const old = state.tablets.slice(first, last + 1);
+  if (!hasOrderedTablets(state)) {
+    return replaceSortedTablets(environment, draft, old, pivots);
   }
   for (const { id } of old) {
-    environment.forgetWritten(id);
+    destroyOrderedTablet(environment, draft, id);
   }
+  return pivots.map((pivotKey): TabletRecord => {
+    const id = draft.newId(tabletObjectType);
+    createOrderedTablet(environment, draft, state, { tabletId: id, tableId: node.id });
+    return { id, state: "unmounted", pivotKey };
+  });
 }
 
 function parsePivots(state: TableState, value: YsonValue, isFromStart: boolean, lower: Buffer): Buffer[] {

@@ -11,20 +11,26 @@ import type { Draft, Node } from "../../cypress/index.ts";
 import { commitPrepared } from "../chunks/commit-prepared.ts";
 import { StaticChunkWriter } from "../chunks/static-chunk-writer.ts";
 import { readStore } from "../chunks/store-reader.ts";
+import { addFigures, noFigures, type TabletFigures, versionWeight } from "../sorted/index.ts";
 import { putStaged, removeRetained, stagedRows } from "../sorted/retained-record.ts";
 import { encodeRowKey, rowsPrefix, versionStamp } from "../sorted/row-keys.ts";
 import { putVersion } from "../sorted/stored-versions.ts";
 import { releaseRows, staticChunks, withRows } from "../static/table-rows.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
 import { outputColumns, rowValues } from "./slice-writer.ts";
+import { createSortedTablet, removeSortedTablets } from "./sorted-tablets.ts";
 import { type TableState, tableObjectType } from "./table-state.ts";
-import { tabletObjectType } from "./tablets.ts";
 
 const rowsPerCommit = 500;
 
 /** Rows of a table in the form that it is about to have. */
 export type StagedRows =
-  | { readonly kind: "sorted"; readonly rowsId: string; readonly timestamp: bigint }
+  | {
+      readonly kind: "sorted";
+      readonly rowsId: string;
+      readonly timestamp: bigint;
+      readonly figures: TabletFigures;
+    }
   | { readonly kind: "static"; readonly writer: StaticChunkWriter };
 
 /**
@@ -71,9 +77,9 @@ export async function stageSortedRows(
       }
     }
     await cell.commit({ batch });
-    return { kind: "sorted", rowsId, timestamp };
+    return { kind: "sorted", rowsId, timestamp, figures: sink.figures };
   } catch (error) {
-    await dropStaged(environment, { kind: "sorted", rowsId, timestamp: 0n });
+    await dropSortedStaged(environment, rowsId);
     throw error;
   } finally {
     for (const { storeId } of refs) {
@@ -90,12 +96,15 @@ class VersionSink {
   readonly #stamp: Buffer;
   readonly #path: string;
   #last: Buffer | undefined;
+  /** Of all that was put. */
+  figures: TabletFigures;
 
   constructor(schema: TableSchema, rowsId: string, timestamp: bigint, path: string) {
     this.#schema = schema;
     this.#keyTypes = schema.columns.slice(0, schema.keyColumnCount).map(({ physical }) => physical);
     this.#prefix = rowsPrefix(rowsId);
     this.#stamp = versionStamp(timestamp);
+    this.figures = { ...noFigures, lastCommitTimestamp: timestamp };
     this.#path = path;
   }
 
@@ -121,7 +130,14 @@ class VersionSink {
             },
           ],
     );
-    putVersion(batch, this.#prefix, key, this.#stamp, { kind: "write", sharedWrite: false, cells });
+    const version = { kind: "write", sharedWrite: false, cells } as const;
+    const byteSize = putVersion(batch, this.#prefix, key, this.#stamp, version);
+    this.figures = addFigures(this.figures, {
+      ...noFigures,
+      versionCount: 1,
+      dataWeight: versionWeight(key, cells),
+      byteSize,
+    });
   }
 }
 
@@ -169,15 +185,14 @@ export function adoptRows(
 ): TableState {
   if (staged.kind === "sorted") {
     const { rowsId, timestamp } = staged;
-    const id = draft.newId(tabletObjectType);
     environment.addSortedRows(draft.batch, rowsId, timestamp);
-    draft.onDurable(() => environment.noteWritten(id, timestamp));
+    const tablet = createSortedTablet(environment, draft, Buffer.alloc(0), staged.figures);
     releaseRows(environment, draft, state);
     return {
       ...withRows(state, {}),
       dynamic: true,
       rowsId,
-      tablets: [{ id, state: "unmounted", pivotKey: Buffer.alloc(0) }],
+      tablets: [tablet],
       valueColumns: state.schema.columns.slice(state.schema.keyColumnCount).map(({ name }) => name),
     };
   }
@@ -206,29 +221,25 @@ export function dropSortedRows(environment: TableEnvironment, draft: Draft, stat
     removeRetained(draft.batch, rowsId);
     draft.onDurable(() => environment.forgetSortedRows(rowsId));
   }
-  draft.onDurable(() => {
-    for (const { id } of tablets) {
-      environment.forgetWritten(id);
-    }
-  });
+  removeSortedTablets(environment, draft, tablets);
 }
 
 /** Rows that no mutation has taken. */
 export async function dropStaged(environment: TableEnvironment, staged: StagedRows): Promise<void> {
-  if (staged.kind === "static") {
-    await staged.writer.abort();
-    return;
-  }
+  await (staged.kind === "static" ? staged.writer.abort() : dropSortedStaged(environment, staged.rowsId));
+}
+
+async function dropSortedStaged(environment: TableEnvironment, rowsId: string): Promise<void> {
   await commitPrepared(environment.cell, (batch) => {
-    const { from, to } = prefixRange(rowsPrefix(staged.rowsId));
+    const { from, to } = prefixRange(rowsPrefix(rowsId));
     environment.cell.scheduleRangeRemoval(batch, from, to);
-    removeRetained(batch, staged.rowsId);
+    removeRetained(batch, rowsId);
   });
 }
 
 /** What a crash has left. At the start, before anybody stages rows. */
 export async function dropAllStaged(environment: TableEnvironment): Promise<void> {
   for (const rowsId of stagedRows(environment.cell)) {
-    await dropStaged(environment, { kind: "sorted", rowsId, timestamp: 0n });
+    await dropSortedStaged(environment, rowsId);
   }
 }

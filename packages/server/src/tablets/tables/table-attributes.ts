@@ -14,12 +14,15 @@ import {
   revisionOf,
 } from "../../cypress/index.ts";
 import type { TabletStatistics } from "../ordered/index.ts";
+import { laterOf } from "../ordered/tablet-state.ts";
 import { noReplicaId } from "../replicated/replica-state.ts";
+import type { TabletFigures } from "../sorted/index.ts";
 import { staticChunks, staticStatistics } from "../static/table-rows.ts";
 import { chunkListIdOf } from "./chunk-list-objects.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { queueAttributes } from "./queue-attributes.ts";
 import { type Setting, settingOf, tableSettings } from "./settings.ts";
+import { sortedFigures } from "./sorted-tablets.ts";
 import {
   hasOrderedTablets,
   isOrderedDynamic,
@@ -124,7 +127,7 @@ export function tableAttributes(environment: TableEnvironment): ReadonlyMap<stri
     whenDynamic(() => 0n),
   );
   add("last_commit_timestamp", (state) =>
-    isSortedDynamic(state) ? new Uint64(environment.cell.lastTimestamp) : undefined,
+    isSortedDynamic(state) ? new Uint64(lastCommitOf(environment, state)) : undefined,
   );
   add(
     "upstream_replica_id",
@@ -220,7 +223,7 @@ function totals(environment: TableEnvironment, state: TableState): Totals {
     };
   }
   if (!hasOrderedTablets(state)) {
-    return nothing;
+    return sortedTotals(sortedFigures(environment, state));
   }
   let sum = nothing;
   for (const { id } of state.tablets) {
@@ -235,6 +238,20 @@ function totals(environment: TableEnvironment, state: TableState): Totals {
     }
   }
   return sum;
+}
+
+/** Rows of sorted tables are in no chunks, but in the store all the same. */
+function sortedTotals({ versionCount, dataWeight, byteSize }: TabletFigures): Totals {
+  return { chunkCount: 0, chunkRowCount: versionCount, chunkDataWeight: dataWeight, chunkByteSize: byteSize };
+}
+
+function lastCommitOf(environment: TableEnvironment, state: TableState): bigint {
+  return hasOrderedTablets(state)
+    ? state.tablets.reduce(
+        (last, { id }) => laterOf(last, environment.orderedTablet(id).visible.lastWriteTimestamp),
+        0n,
+      )
+    : sortedFigures(environment, state).lastCommitTimestamp;
 }
 
 function chunkIds(environment: TableEnvironment, state: TableState): string[] {
@@ -285,7 +302,10 @@ function describeTablet(
     tablet_id: tablet.id,
     state: tablet.state,
     expected_state: tablet.state,
-    statistics: statisticsMap(statistics ?? nothing, 1),
+    statistics: statisticsMap(
+      statistics ?? sortedTotals(sortedFigures(environment, { ...state, tablets: [tablet] })),
+      1,
+    ),
     error_count: 0n,
     replication_error_count: 0n,
     last_commit_timestamp: new Uint64(

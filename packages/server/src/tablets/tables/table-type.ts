@@ -11,6 +11,7 @@ import { copyState } from "./copying.ts";
 import { createState } from "./creation.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { dropSortedRows } from "./sorted-switch.ts";
+import { sortedFigures } from "./sorted-tablets.ts";
 import { tableAttributes } from "./table-attributes.ts";
 import {
   decodeTableState,
@@ -98,7 +99,7 @@ function usageOf(
     const { byteSize, chunkCount } = staticStatistics(environment, state);
     return { diskSpaceBytes: byteSize, chunkCount, tabletCount: 0 };
   }
-  let diskSpaceBytes = state.rowsId === undefined ? 0 : environment.disk.sortedBytes(state.rowsId);
+  let diskSpaceBytes = sortedFigures(environment, state).byteSize;
   let chunkCount = 0;
   if (hasOrderedTablets(state)) {
     for (const { id } of state.tablets) {

@@ -10,7 +10,7 @@ import { type EncodedRows, type RowValue, rowValuesWeight } from "@qyt/schema";
 import { type Cell, highPendingBytes, WriteBatch } from "../../cell/index.ts";
 import type { Prepared } from "../chunks/prepared.ts";
 import type { DynamicTable } from "../dynamic-table.ts";
-import type { LockMode, RowWrite, WriteSession } from "../sorted/index.ts";
+import type { FigureChanges, LockMode, RowWrite, WriteSession } from "../sorted/index.ts";
 import { type ByteBudget, rowOverheadBytes } from "./byte-budget.ts";
 import type { CommitGate } from "./commit-gate.ts";
 import { type Changes, insertions, rowsPerTurn, slices } from "./insertions.ts";
@@ -252,14 +252,12 @@ export class TabletTransaction {
     }
     const logged: LoggedRows[] = [];
     const sessions: { readonly session: WriteSession; readonly writes: readonly RowWrite[] }[] = [];
+    const counted: { readonly table: DynamicTable; readonly figures: FigureChanges }[] = [];
     const checked = new Map<DynamicTable, { readonly layout: unknown; readonly tabletIds: Set<string> }>();
     for (const { table, writes: all } of this.#storedRows(logged)) {
       const tabletIds = new Set<string>();
-      const written = new Set<string>();
-      prepared.push({
-        onDurable: () => table.noteWritten(written, timestamp),
-        onFailed: () => undefined,
-      });
+      const figures = table.countChanges();
+      counted.push({ table, figures });
       checked.set(table, { layout: table.layout, tabletIds });
       const session = table.rows.openWrites({
         transactionId: this.id,
@@ -267,15 +265,12 @@ export class TabletTransaction {
         startTimestamp: this.#options.isBlind ? timestamp - 1n : this.startTimestamp,
         commitTimestamp: timestamp,
         checkConflicts: this.atomicity === "full",
+        figures,
         tabletIdOf: (key) => table.tabletIdOf(key),
       });
       for (const writes of slices(all)) {
-        for (const { key, version } of writes) {
-          const tabletId = table.requireWritableKey(key);
-          tabletIds.add(tabletId);
-          if (version !== undefined) {
-            written.add(tabletId);
-          }
+        for (const { key } of writes) {
+          tabletIds.add(table.requireWritableKey(key));
         }
         session.check(writes);
         sessions.push({ session, writes });
@@ -300,6 +295,9 @@ export class TabletTransaction {
         });
       }
       table.requireWritableTablets(tabletIds);
+    }
+    for (const { table, figures } of counted) {
+      prepared.push(table.prepareFigures(batch, figures, timestamp));
     }
     for (const buffer of this.#orderedBuffers.values()) {
       buffer.prepare(batch, timestamp, prepared);
