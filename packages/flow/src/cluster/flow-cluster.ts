@@ -6,7 +6,7 @@
  * written and read without an object for each row.
  */
 import type { YsonMap, YsonValue } from "@qyt/base";
-import type { RowValue } from "@qyt/schema";
+import type { RowValue, TableSchema } from "@qyt/schema";
 import type { UniqueSeqNo } from "../model/message.ts";
 
 /** Rows with the same columns. A value by position; a missing one is `null`. */
@@ -19,6 +19,8 @@ export interface Rowset {
 export interface ClusterPath {
   readonly cluster: string;
   readonly path: string;
+  /** Of a consumer that shares its table with others. */
+  readonly queueConsumerName?: string;
 }
 
 export interface CallOptions {
@@ -50,9 +52,12 @@ export interface PullLimits {
   readonly maxDataWeight: bigint;
 }
 
-/** What a pull answers. The rowset has the queue's columns, `$row_index` and `$timestamp` among them where it has them. */
+/** What a pull answers. */
 export interface PulledRows {
-  readonly rowset: Rowset;
+  /** As queries see the queue: `$tablet_index`, `$row_index`, then its own columns, `$timestamp` among them where it has it. */
+  readonly schema: TableSchema;
+  /** Values in the order of the schema's columns. */
+  readonly rows: readonly (readonly RowValue[])[];
 }
 
 export interface TabletInfo {
