@@ -222,22 +222,27 @@ const copy = defineCommand({
   summary: "Copies a node with its subtree.",
   parameters: copyParameters,
   async execute(context, parameters) {
-    const id = await context.services.cypress.copy(cypressContext(context), {
-      sourcePath: parameters.source_path.path,
-      destinationPath: parameters.destination_path.path,
-      recursive: parameters.recursive,
-      force: parameters.force,
-      ignoreExisting: parameters.ignore_existing,
-      lockExisting: parameters.lock_existing,
-      preserveAccount: parameters.preserve_account,
-      preserveCreationTime: parameters.preserve_creation_time,
-      preserveModificationTime: parameters.preserve_modification_time,
-      preserveExpirationTime: parameters.preserve_expiration_time,
-      preserveExpirationTimeout: parameters.preserve_expiration_timeout,
-      preserveOwner: parameters.preserve_owner,
-      preserveAcl: parameters.preserve_acl,
-    });
-    return context.single("node_id", id);
+    const source = parameters.source_path.path;
+    const copy = (): Promise<string> =>
+      context.services.cypress.copy(cypressContext(context), {
+        sourcePath: source,
+        destinationPath: parameters.destination_path.path,
+        recursive: parameters.recursive,
+        force: parameters.force,
+        ignoreExisting: parameters.ignore_existing,
+        lockExisting: parameters.lock_existing,
+        preserveAccount: parameters.preserve_account,
+        preserveCreationTime: parameters.preserve_creation_time,
+        preserveModificationTime: parameters.preserve_modification_time,
+        preserveExpirationTime: parameters.preserve_expiration_time,
+        preserveExpirationTimeout: parameters.preserve_expiration_timeout,
+        preserveOwner: parameters.preserve_owner,
+        preserveAcl: parameters.preserve_acl,
+      });
+    return context.single(
+      "node_id",
+      await context.services.tables.copy(cypressContext(context), source, copy),
+    );
   },
 });
 
@@ -248,19 +253,25 @@ const move = defineCommand({
   summary: "Moves a node with its subtree.",
   parameters: copyParameters,
   async execute(context, parameters) {
-    const id = await context.services.cypress.move(cypressContext(context), {
-      sourcePath: parameters.source_path.path,
-      destinationPath: parameters.destination_path.path,
-      recursive: parameters.recursive,
-      force: parameters.force,
-      preserveAccount: parameters.preserve_account,
-      preserveCreationTime: parameters.preserve_creation_time,
-      preserveModificationTime: parameters.preserve_modification_time,
-      preserveExpirationTime: parameters.preserve_expiration_time,
-      preserveExpirationTimeout: parameters.preserve_expiration_timeout,
-      preserveOwner: parameters.preserve_owner,
-      preserveAcl: parameters.preserve_acl,
-    });
+    const source = parameters.source_path.path;
+    const move = (): Promise<string> =>
+      context.services.cypress.move(cypressContext(context), {
+        sourcePath: source,
+        destinationPath: parameters.destination_path.path,
+        recursive: parameters.recursive,
+        force: parameters.force,
+        preserveAccount: parameters.preserve_account,
+        preserveCreationTime: parameters.preserve_creation_time,
+        preserveModificationTime: parameters.preserve_modification_time,
+        preserveExpirationTime: parameters.preserve_expiration_time,
+        preserveExpirationTimeout: parameters.preserve_expiration_timeout,
+        preserveOwner: parameters.preserve_owner,
+        preserveAcl: parameters.preserve_acl,
+      });
+    // Outside of transactions a moved table keeps its rows; inside, they stay with the source until the commit.
+    const id = await (context.common.transaction_id === undefined
+      ? move()
+      : context.services.tables.copy(cypressContext(context), source, move));
     return context.single("node_id", id);
   },
 });

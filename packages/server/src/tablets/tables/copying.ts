@@ -10,7 +10,7 @@ import { createSortedTablet } from "./sorted-tablets.ts";
 import { isOrderedDynamic, isSortedDynamic, type TableState, type TabletRecord } from "./table-state.ts";
 import { createOrderedTablet, tabletObjectType } from "./tablets.ts";
 
-/** How many versions of rows of a sorted table a copy may take along in one mutation. */
+/** How many records a mutation copies; those of larger tables are copied before it. */
 const maxCopiedRecords = 100_000;
 
 /** State of the copy, its rows included. @throws YtError for tablets that are mounted, or frozen in a move */
@@ -88,7 +88,19 @@ function copySortedRows(
     draft.update(source.id, { state: withoutRows });
     return rowsId;
   }
-  environment.addSortedRows(draft.batch, targetId, environment.retainedTimestamp(rowsId));
+  const retained = environment.retainedTimestamp(rowsId);
+  for (const copies of environment.stagedCopies) {
+    const copy = copies.get(source.id);
+    if (copy?.state === source.state && !copy.isTaken) {
+      copy.isTaken = true;
+      draft.onFailed(() => {
+        copy.isTaken = false;
+      });
+      environment.addSortedRows(draft.batch, copy.rowsId, retained);
+      return copy.rowsId;
+    }
+  }
+  environment.addSortedRows(draft.batch, targetId, retained);
   const prefix = rowsPrefix(rowsId);
   const target = rowsPrefix(targetId);
   const { from, to } = prefixRange(prefix);
@@ -96,7 +108,8 @@ function copySortedRows(
   for (const { key, value } of environment.cell.range(from, to)) {
     if (++count > maxCopiedRecords) {
       throw new YtError(
-        `Cannot copy a sorted dynamic table of more than ${maxCopiedRecords} stored row versions; copy its rows with select_rows and insert_rows`,
+        `Table ${draft.pathOf(source)} has changed while its rows were copied; copy it again`,
+        { code: "Unavailable", attributes: { path: draft.pathOf(source) } },
       );
     }
     draft.batch.put(Buffer.concat([target, key.subarray(prefix.length)]), value);

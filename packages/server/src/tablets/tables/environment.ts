@@ -15,6 +15,7 @@ import { ReplicationErrors } from "../replicated/replication-errors.ts";
 import { putRetained, readRetained, SortedRows, SortedTabletFigures } from "../sorted/index.ts";
 import { DiskLedger } from "./disk-usage.ts";
 import { noQueueAgents, type QueueAgentAccess } from "./queue-agent-access.ts";
+import type { StagedCopies } from "./staged-copies.ts";
 import type { TableState } from "./table-state.ts";
 
 /** Of rows whose retention was not written down, versions younger than this had stayed. */
@@ -45,6 +46,10 @@ export class TableEnvironment {
   readonly orderedTablets = new Map<string, OrderedTablet>();
   /** Tablets that a mutation in flight unmounts, freezes or removes. */
   readonly #leaving = new Set<string>();
+  /** Rows that were copied for a mutation to come. */
+  readonly stagedCopies = new Set<StagedCopies>();
+  /** Rows of sorted tables, by rows id, whose versions are being copied: they have to stay as they are. */
+  readonly #kept = new Map<string, number>();
   readonly #chunkLists = new Map<string, StaticChunkList>();
   readonly #sortedRows = new Map<string, SortedRows>();
   /** Rows ids of sorted tables that were removed: a transaction's snapshot may still name them. */
@@ -87,6 +92,24 @@ export class TableEnvironment {
 
   isLeaving(tabletId: string): boolean {
     return this.#leaving.has(tabletId);
+  }
+
+  /** Compaction leaves the versions alone until `releaseVersions` is called as often. */
+  keepVersions(rowsId: string): void {
+    this.#kept.set(rowsId, (this.#kept.get(rowsId) ?? 0) + 1);
+  }
+
+  releaseVersions(rowsId: string): void {
+    const count = (this.#kept.get(rowsId) ?? 0) - 1;
+    if (count > 0) {
+      this.#kept.set(rowsId, count);
+    } else {
+      this.#kept.delete(rowsId);
+    }
+  }
+
+  keepsVersions(rowsId: string): boolean {
+    return this.#kept.has(rowsId);
   }
 
   chunkList(id: string): StaticChunkList {

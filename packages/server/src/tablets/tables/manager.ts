@@ -38,6 +38,7 @@ import { tabletFormatOf } from "./row-format.ts";
 import { bundleOf, sortedRetention } from "./settings.ts";
 import { dropAllStaged, dropStaged } from "./sorted-switch.ts";
 import { completeFigures } from "./sorted-tablets.ts";
+import { withStagedCopies } from "./staged-copies.ts";
 import { hasOrderedTablets, isSortedDynamic, isTableType, type TableState } from "./table-state.ts";
 import { createReplicatedTableType, createTableType } from "./table-type.ts";
 import { tabletOfKey } from "./tablets.ts";
@@ -320,6 +321,18 @@ export class TableManager {
     }
   }
 
+  /**
+   * Runs a copy of a subtree; the rows of large sorted tables in it are copied before, in parts.
+   * @param copy the mutation
+   */
+  async copy<T>(context: TableContext, sourcePath: string, copy: () => Promise<T>): Promise<T> {
+    const view = this.cypress.view(context.transactionId);
+    const source = view.findNode(sourcePath);
+    return source !== undefined && view.decide(context.user, "read", source).action === "allow"
+      ? withStagedCopies(this.environment, view, source, copy)
+      : copy();
+  }
+
   /** Makes rows of one tablet below an index disappear. Takes effect at once, outside of transactions. */
   async trim(
     context: TableContext,
@@ -429,6 +442,9 @@ export class TableManager {
       const horizon = this.#transactions?.horizon;
       const present = this.cypress.view().node(node.id);
       if (horizon === undefined || this.#isClosed || present === undefined) {
+        return;
+      }
+      if (this.environment.keepsVersions((present as Node<TableState>).state.rowsId ?? "")) {
         return;
       }
       const rows = this.environment.sortedRows(present as Node<TableState>, () =>

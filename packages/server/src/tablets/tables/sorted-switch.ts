@@ -229,7 +229,8 @@ export async function dropStaged(environment: TableEnvironment, staged: StagedRo
   await (staged.kind === "static" ? staged.writer.abort() : dropSortedStaged(environment, staged.rowsId));
 }
 
-async function dropSortedStaged(environment: TableEnvironment, rowsId: string): Promise<void> {
+/** The same for rows of a sorted table. */
+export async function dropSortedStaged(environment: TableEnvironment, rowsId: string): Promise<void> {
   await commitPrepared(environment.cell, (batch) => {
     const { from, to } = prefixRange(rowsPrefix(rowsId));
     environment.cell.scheduleRangeRemoval(batch, from, to);
