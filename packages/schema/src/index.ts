@@ -13,6 +13,12 @@ export {
   keyRangeTo,
 } from "./key-codec.ts";
 export {
+  type PipelineTable,
+  type PipelineTableName,
+  pipelineTables,
+  schemaOfPipelineTable,
+} from "./pipeline-tables.ts";
+export {
   consumerSchema,
   consumerSchemaWithoutMeta,
   multiConsumerSchema,

@@ -12,13 +12,14 @@
  * | double  | `05`   | 8 bytes, big-endian; positive: sign flipped, negative: all flipped |
  * | boolean | `06`   | `00` or `01`                                                       |
  * | string  | `07`   | the bytes, `00` as `00 ff`, then `00 00`                           |
+ * | any     | `08`   | as a string, of its binary YSON; only tables of pipelines have it  |
  *
  * The order of types and values is that of yt/yt/client/table_client/unversioned_row.cpp.
  */
 import { assert, YtError } from "@qyt/base";
 import { type PhysicalType, type RowValue, YsonAny } from "./value-type.ts";
 
-const tags = { null: 2, int64: 3, uint64: 4, double: 5, boolean: 6, string: 7 } as const;
+const tags = { null: 2, int64: 3, uint64: 4, double: 5, boolean: 6, string: 7, any: 8 } as const;
 
 /** Above every tag: closes a range of keys. */
 const aboveAllTags = 0xff;
@@ -28,7 +29,7 @@ const allBits = (1n << 64n) - 1n;
 
 /**
  * Encodes a whole key: one value for each type.
- * @throws YtError 325 on NaN, 303 on a value of type `any`
+ * @throws YtError 325 on NaN
  */
 export function encodeKey(values: readonly RowValue[], types: readonly PhysicalType[]): Buffer {
   assert(values.length === types.length, "a key has a value for every key column");
@@ -37,7 +38,7 @@ export function encodeKey(values: readonly RowValue[], types: readonly PhysicalT
 
 /**
  * Encodes the first values of a key. The bytes are a prefix of those of every key that begins with them.
- * @throws YtError 325 on NaN, 303 on a value of type `any`
+ * @throws YtError 325 on NaN
  */
 export function encodeKeyPrefix(values: readonly RowValue[], types: readonly PhysicalType[]): Buffer {
   let size = 0;
@@ -109,12 +110,13 @@ export function decodeKey(bytes: Uint8Array, types: readonly PhysicalType[]): Ro
       values.push(null);
       continue;
     }
-    if (type === "null" || type === "any" || tag !== tags[type]) {
+    if (type === "null" || tag !== tags[type]) {
       throw damaged();
     }
-    if (type === "string") {
+    if (type === "string" || type === "any") {
       const end = endOfString(source, position);
-      values.push(unescaped(source, position, end));
+      const bytes = unescaped(source, position, end);
+      values.push(type === "any" ? new YsonAny(bytes) : bytes);
       position = end + 2;
     } else {
       const width = type === "boolean" ? 1 : 8;
@@ -154,6 +156,9 @@ export function compareRowValues(left: RowValue, right: RowValue, type: Physical
   if (left instanceof Uint8Array && right instanceof Uint8Array) {
     return Buffer.compare(left, right);
   }
+  if (left instanceof YsonAny && right instanceof YsonAny) {
+    return Buffer.compare(left.bytes, right.bytes);
+  }
   throw new YtError(`Values of type "${type}" cannot be compared`, { code: "IncomparableTypes" });
 }
 
@@ -180,10 +185,11 @@ function encodedSize(value: RowValue): number {
   if (typeof value === "boolean") {
     return 2;
   }
-  if (value instanceof Uint8Array) {
-    let size = value.length + 3;
-    for (let index = 0; index < value.length; index += 1) {
-      size += value[index] === 0 ? 1 : 0;
+  const bytes = value instanceof YsonAny ? value.bytes : value;
+  if (bytes instanceof Uint8Array) {
+    let size = bytes.length + 3;
+    for (let index = 0; index < bytes.length; index += 1) {
+      size += bytes[index] === 0 ? 1 : 0;
     }
     return size;
   }
@@ -195,11 +201,15 @@ function writeValue(target: Buffer, position: number, value: RowValue, type: Phy
     target[position] = tags.null;
     return position + 1;
   }
-  if (value instanceof YsonAny || type === "any" || type === "null") {
+  if (type === "null") {
     throw new YtError(`Value of type "${type}" cannot be a part of a key`, { code: "IncomparableTypes" });
   }
   target[position] = tags[type];
   const body = position + 1;
+  if (type === "any") {
+    assert(value instanceof YsonAny, "a column of type any has YSON");
+    return writeString(target, body, value.bytes);
+  }
   if (type === "string") {
     assert(value instanceof Uint8Array, "a string column has bytes");
     return writeString(target, body, value);

@@ -4,6 +4,7 @@
  * yt/yt/library/heavy_schema_validation/schema_validation.cpp.
  */
 import { bare, isMap, limits, type YsonValue, YtError } from "@qyt/base";
+import { mayHaveAnyKey } from "./pipeline-tables.ts";
 import { isSystemColumnName, orderedSystemColumns, sortedSystemColumns } from "./system-columns.ts";
 import { asColumnError, asInvalidSchema, type ColumnSchema, TableSchema } from "./table-schema.ts";
 import { formatTypeV3, isComparable } from "./type-v3.ts";
@@ -97,7 +98,7 @@ function validateDynamicConstraints(schema: TableSchema): void {
   }
   for (const item of schema.columns.slice(0, schema.keyColumnCount)) {
     asColumnError(item.name, () => {
-      if (item.physical === "any" || !isPlainScalar(item.typeV3)) {
+      if ((item.physical === "any" && !mayHaveAnyKey(schema)) || !isPlainScalar(item.typeV3)) {
         throw invalid(`Dynamic table cannot have key column of type "${formatTypeV3(item.typeV3)}"`);
       }
       if (item.sortOrder === "descending") {
