@@ -138,15 +138,22 @@ export interface PushMessages {
   readonly fromJobId: JobId;
   readonly toPartitionId: PartitionId;
   readonly toJobId: JobId;
+  /** In order. Without any the call asks what is finished. */
   readonly messages: readonly Message[];
+  /** `finishedOffset` of the last answer that was received: what lies before it need not be told again. */
+  readonly acknowledgedOffset: number;
 }
 
 export interface PushAnswer {
   /** The receiver does not run that job (any more): ask the layout again. */
   readonly isUnknownJob: boolean;
-  /** Committed by the receiver: must not be sent again. Includes ones of earlier calls. */
+  /** How many of the messages, from the front, the receiver has; there was no room for the others. */
+  readonly accepted: number;
+  /** Committed by the receiver: must not be sent again. From `acknowledgedOffset` on. */
   readonly finished: readonly MessageId[];
-  /** How many bytes the receiver takes for now, by stream. */
+  /** How many finished messages there were in all between these two jobs. */
+  readonly finishedOffset: number;
+  /** How many bytes more the receiver takes for now. */
   readonly byteLimit: number;
 }
 
