@@ -35,30 +35,37 @@ afterAll(async () => {
 });
 
 /** Opens the session, then writes two rows over the line as it is from then on. */
-async function pushTwo(written: string[], name: string, whenOpen: () => void): Promise<void> {
+async function pushTwo(rows: readonly string[], whenOpen: () => void): Promise<void> {
   const producer = await client.producer({ producerPath, queuePath, sessionId: "s", schema: events });
   whenOpen();
-  const rows = [`${name}, first`, `${name}, second`];
-  written.push(...rows);
   await producer.writeAll(rows.map((data) => ({ data })));
+  await producer.close();
+}
+
+/** The pauses before further attempts are on the test's clock; the network is not. */
+async function passed(work: Promise<void>): Promise<void> {
   let isOver = false;
-  const closed = producer.close().finally(() => {
+  const over = work.finally(() => {
     isOver = true;
   });
-  closed.catch(() => undefined);
-  // The pause before the next attempt is on this clock; the network is not.
+  over.catch(() => undefined);
   await clock.advanceUntil(() => isOver, 200);
-  await closed;
+  await over;
 }
 
 it("writes each row once, in order, wherever the connection ends", async () => {
   const written: string[] = [];
-  await pushTwo(written, "uncut", () => line.takePassed());
+  const write = (name: string, whenOpen: () => void): Promise<void> => {
+    const rows = [`${name}, first`, `${name}, second`];
+    written.push(...rows);
+    return passed(pushTwo(rows, whenOpen));
+  };
+  await write("uncut", () => line.takePassed());
   const lengths = line.takePassed();
   for (const direction of ["to the proxy", "to the client"] satisfies Direction[]) {
     expect(lengths[direction]).toBeGreaterThan(100);
     for (let bytes = 1; bytes <= lengths[direction]; bytes++) {
-      await pushTwo(written, `${bytes} ${direction}`, () => line.cutAfter(bytes, direction));
+      await write(`${bytes} ${direction}`, () => line.cutAfter(bytes, direction));
       expect(line.isCut).toBe(true);
     }
   }

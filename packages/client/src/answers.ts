@@ -11,17 +11,20 @@ export function layout({ layoutRevision }: LayoutOptions): Parameters {
   return layoutRevision === undefined ? {} : { tablet_layout_revision: new Uint64(layoutRevision) };
 }
 
-export function callOptions(options: CommandOptions): Pick<Call, "signal" | "timeoutMs" | "attempts"> {
+export function callOptions(
+  options: CommandOptions,
+): Pick<Call, "signal" | "timeoutMs" | "totalTimeoutMs" | "attempts"> {
   return {
     ...(options.signal === undefined ? {} : { signal: options.signal }),
     ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+    ...(options.totalTimeoutMs === undefined ? {} : { totalTimeoutMs: options.totalTimeoutMs }),
     ...(options.attempts === undefined ? {} : { attempts: options.attempts }),
   };
 }
 
 export function withoutMethod(
   options: CommandOptions & { readonly body?: Uint8Array },
-): Pick<Call, "signal" | "timeoutMs" | "attempts" | "body"> {
+): Pick<Call, "signal" | "timeoutMs" | "totalTimeoutMs" | "attempts" | "body"> {
   return { ...callOptions(options), ...(options.body === undefined ? {} : { body: options.body }) };
 }
 

@@ -1,5 +1,6 @@
 /** What is sent again after a failure, and what is not. */
 import { type Clock, errorCodes, seededRandom, YtError } from "@qyt/base";
+import { FakeClock } from "@qyt/testing";
 import { expect, it } from "vitest";
 import { createClient } from "./client.ts";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
@@ -83,4 +84,49 @@ it("gives up at once on an error that a repeat would meet again", async () => {
   const { client, sent } = clientOver([() => refused(400, 500)]);
   await expect(client.get("//tmp/none")).rejects.toMatchObject({ code: 500 });
   expect(sent).toHaveLength(1);
+});
+
+it("asks again when an answer breaks off", async () => {
+  const broken = (): TransportResponse => ({ ...ok(), body: breakingOff() });
+  async function* breakingOff(): AsyncIterable<Buffer> {
+    yield Buffer.from('{"val');
+    throw Object.assign(new Error("terminated"), { code: "UND_ERR_SOCKET" });
+  }
+  const whole = (): TransportResponse => ({ ...ok(), body: bytes('{"value"=5}') });
+  const { client, sent } = clientOver([broken, whole]);
+  expect(await client.get("//tmp/a")).toBe(5n);
+  expect(sent).toHaveLength(2);
+});
+
+it("gives up when all attempts together have taken as long as they may", async () => {
+  const clock = new FakeClock();
+  const sent: number[] = [];
+  const transport: Transport = {
+    send: async ({ timeoutMs }) => {
+      sent.push(timeoutMs);
+      return lost();
+    },
+    close: async () => undefined,
+  };
+  const client = createClient({ proxy: "p", transport, clock, random: seededRandom(1) });
+  const got = client.get("//tmp/a", { totalTimeoutMs: 1_000 });
+  got.catch(() => undefined);
+  await clock.advance(1_000);
+  await expect(got).rejects.toMatchObject({ code: errorCodes.TransportError });
+  expect(sent.length).toBeGreaterThan(1);
+  expect(sent.length).toBeLessThan(6);
+  expect(sent[0]).toBe(1_000);
+  expect(sent.at(-1)).toBeLessThan(1_000);
+});
+
+it("says that a request was canceled, whatever the signal's reason is", async () => {
+  const controller = new AbortController();
+  const { client } = clientOver([
+    () => {
+      controller.abort(new Error("enough"));
+      throw controller.signal.reason;
+    },
+  ]);
+  const got = client.get("//tmp/a", { signal: controller.signal });
+  await expect(got).rejects.toMatchObject({ code: errorCodes.Canceled });
 });

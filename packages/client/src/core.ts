@@ -5,9 +5,12 @@
  * Specified in: yt/yt/server/http_proxy (protocol), yt/python/yt/wrapper/http_helpers.py (which answers
  * are retried).
  */
-import { errorCodes, mapOf, retriableCodes, sleep, toYtError, type YsonValue, YtError } from "@qyt/base";
-import { errorFromYson, parseJson, parseYson, writeYsonText } from "@qyt/yson";
+import { mapOf, retriableCodes, sleep, toYtError, type YsonValue, type YtError } from "@qyt/base";
+import { parseYson, writeYsonText } from "@qyt/yson";
+import { requestChannels, tellRetry } from "./diagnostics.ts";
+import { errorFromText, refusal, transportError } from "./failures.ts";
 import type { ResolvedOptions } from "./options.ts";
+import { heavyCommands, type ProxyChoice, pinnedChoice, proxyChoice } from "./proxies.ts";
 import type { TransportResponse } from "./transport.ts";
 
 export interface Call {
@@ -26,6 +29,8 @@ export interface Call {
   readonly isUnsafeToRepeat?: boolean;
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
+  /** How long all attempts together may take, in milliseconds. */
+  readonly totalTimeoutMs?: number;
   /** How often it is sent at most; default: what the retry policy says. */
   readonly attempts?: number;
   /** The mutation id to use, where the caller repeats the call itself; `isRepeat` says that it does. */
@@ -33,44 +38,26 @@ export interface Call {
   readonly isRepeat?: boolean;
 }
 
-/** How much text of an undecodable error answer is quoted. */
-const quotedBodyBytes = 512;
-
 /** The largest value that goes in a header; the server takes 1 MiB, others on the way often 64 KiB. */
 const maxHeaderBytes = 48 * 1024;
 
 export class Requester {
   readonly options: ResolvedOptions;
+  readonly #proxies: ProxyChoice;
 
-  constructor(options: ResolvedOptions) {
+  constructor(options: ResolvedOptions, proxies: ProxyChoice = proxyChoice(options)) {
     this.options = options;
+    this.#proxies = proxies;
   }
 
   /** Sends the call and hands the open answer over. @throws YtError for every refusal and failure */
-  async send(call: Call): Promise<TransportResponse> {
-    const { minDelayMs, maxDelayMs } = this.options.retries;
-    const attempts = call.attempts ?? this.options.retries.attempts;
-    const mutation = call.isVolatile ? { mutation_id: call.mutationId ?? this.newMutationId() } : {};
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#sendOnce(
-          call,
-          call.isVolatile ? { ...mutation, retry: call.isRepeat === true || attempt > 1 } : {},
-        );
-      } catch (thrown) {
-        const error = toYtError(thrown);
-        if (attempt >= attempts || call.signal?.aborted === true || !mayRepeat(call, error)) {
-          throw error;
-        }
-        const ceiling = Math.min(maxDelayMs, minDelayMs * 2 ** (attempt - 1));
-        await sleep(this.options.clock, ceiling * (0.5 + this.options.random.next()), call.signal);
-      }
-    }
+  send(call: Call): Promise<TransportResponse> {
+    return this.#repeat(call, (attempt) => this.#sendOnce(call, attempt));
   }
 
-  /** Sends the call and reads the whole answer. */
-  async receive(call: Call): Promise<Buffer> {
-    return readAll(await this.send(call), call.command);
+  /** Sends the call and reads the whole answer; an answer that breaks off is asked for again. */
+  receive(call: Call): Promise<Buffer> {
+    return this.#repeat(call, async (attempt) => readAll(await this.#sendOnce(call, attempt), call.command));
   }
 
   /** Sends the call and reads a structured answer; `undefined` for an empty body. */
@@ -82,49 +69,127 @@ export class Requester {
     return bytes.length === 0 ? undefined : parseYson(bytes);
   }
 
-  async #sendOnce(call: Call, extra: Readonly<Record<string, YsonValue>>): Promise<TransportResponse> {
-    const parameters = writeYsonText(mapOf({ ...call.parameters, ...extra }));
-    const headers: (readonly [string, string])[] = [...this.options.headers];
-    let body = call.body;
-    if (call.method === "POST" && body === undefined) {
-      headers.push(["content-type", "application/x-yt-yson-text"]);
-      body = Buffer.from(parameters, "latin1");
-    } else if (parameters.length <= maxHeaderBytes) {
-      headers.push(["x-yt-parameters", parameters]);
-    } else {
-      const encoded = Buffer.from(parameters, "latin1").toString("base64");
-      for (let start = 0, part = 0; start < encoded.length; start += maxHeaderBytes, part++) {
-        headers.push([`x-yt-parameters-${part}`, encoded.slice(start, start + maxHeaderBytes)]);
-      }
-    }
-    let response: TransportResponse;
-    try {
-      response = await this.options.transport.send({
-        method: call.method,
-        url: `${this.options.baseUrl}/api/v4/${call.command}`,
-        headers,
-        timeoutMs: call.timeoutMs ?? this.options.requestTimeoutMs,
-        ...(body === undefined ? {} : { body }),
-        ...(call.signal === undefined ? {} : { signal: call.signal }),
-      });
-    } catch (thrown) {
-      throw transportError(thrown, this.options.baseUrl, call.command);
-    }
-    if (response.status >= 200 && response.status < 300 && !response.headers.has("x-yt-error")) {
-      return response;
-    }
-    throw await refusal(response, call.command);
-  }
-
   /** The way to one proxy, for what only that one has: a tablet transaction lives where it was started. */
   pinned(): Requester {
-    return this;
+    return new Requester(this.options, pinnedChoice(this.#proxies));
   }
 
   newMutationId(): string {
     const part = (): string => this.options.random.uint32().toString(16);
     return `${part()}-${part()}-${part()}-${part()}`;
   }
+
+  async #repeat<T>(call: Call, run: (attempt: Attempt) => Promise<T>): Promise<T> {
+    const { clock, random, requestTimeoutMs, retries } = this.options;
+    const attempts = call.attempts ?? retries.attempts;
+    const endMs = clock.monotonic() + (call.totalTimeoutMs ?? Number.POSITIVE_INFINITY);
+    const mutationId = call.isVolatile ? (call.mutationId ?? this.newMutationId()) : undefined;
+    for (let number = 1; ; number++) {
+      const leftMs = Math.max(1, endMs - clock.monotonic());
+      const timeoutMs = Math.min(call.timeoutMs ?? requestTimeoutMs, leftMs);
+      const isRepeat = call.isRepeat === true || number > 1;
+      try {
+        return await this.#observed(call, { number, timeoutMs, mutationId, isRepeat, headers: [] }, run);
+      } catch (thrown) {
+        const error = toYtError(thrown);
+        const ceilingMs = Math.min(retries.maxDelayMs, retries.minDelayMs * 2 ** (number - 1));
+        const pauseMs = ceilingMs * (0.5 + random.next());
+        if (number >= attempts || call.signal?.aborted === true || !mayRepeat(call, error)) {
+          throw error;
+        }
+        if (clock.monotonic() + pauseMs >= endMs) {
+          throw error;
+        }
+        tellRetry({ command: call.command, attempt: number, pauseMs, error });
+        await sleep(clock, pauseMs, call.signal);
+      }
+    }
+  }
+
+  /** Runs an attempt and tells about it those who listen. */
+  async #observed<T>(call: Call, attempt: Attempt, run: (attempt: Attempt) => Promise<T>): Promise<T> {
+    if (!requestChannels.areObserved) {
+      return run(attempt);
+    }
+    const { clock } = this.options;
+    const { command } = call;
+    const headers: [string, string][] = [];
+    const told = { id: this.newMutationId(), command, attempt: attempt.number, headers };
+    headers.push(["x-yt-correlation-id", told.id]);
+    requestChannels.start(told);
+    const startMs = clock.monotonic();
+    try {
+      const result = await run({ ...attempt, headers });
+      requestChannels.end({ ...told, durationMs: clock.monotonic() - startMs, error: undefined });
+      return result;
+    } catch (thrown) {
+      const error = toYtError(thrown);
+      requestChannels.end({ ...told, durationMs: clock.monotonic() - startMs, error });
+      throw error;
+    }
+  }
+
+  async #sendOnce(call: Call, attempt: Attempt): Promise<TransportResponse> {
+    const { mutationId } = attempt;
+    const mutation = mutationId === undefined ? {} : { mutation_id: mutationId, retry: attempt.isRepeat };
+    const parameters = writeYsonText(mapOf({ ...call.parameters, ...mutation }));
+    const headers: (readonly [string, string])[] = [...this.options.headers, ...attempt.headers];
+    let body = call.body;
+    if (call.method === "POST" && body === undefined) {
+      headers.push(["content-type", "application/x-yt-yson-text"]);
+      body = Buffer.from(parameters, "latin1");
+    } else {
+      headers.push(...parameterHeaders(parameters));
+    }
+    const proxy = await this.#proxies.choose(heavyCommands.has(call.command));
+    let response: TransportResponse;
+    try {
+      response = await this.options.transport.send({
+        method: call.method,
+        url: `${proxy}/api/v4/${call.command}`,
+        headers,
+        timeoutMs: attempt.timeoutMs,
+        ...(body === undefined ? {} : { body }),
+        ...(call.signal === undefined ? {} : { signal: call.signal }),
+      });
+    } catch (thrown) {
+      if (call.signal?.aborted !== true) {
+        this.#proxies.avoid(proxy);
+      }
+      throw transportError(thrown, call.command, { proxy, signal: call.signal });
+    }
+    if (response.status >= 200 && response.status < 300 && !response.headers.has("x-yt-error")) {
+      return response;
+    }
+    const error = await refusal(response);
+    if (error.has("ProxyBanned")) {
+      this.#proxies.avoid(proxy);
+    }
+    throw error;
+  }
+}
+
+/** One of the times that a call is sent. */
+interface Attempt {
+  readonly number: number;
+  readonly timeoutMs: number;
+  readonly mutationId: string | undefined;
+  readonly isRepeat: boolean;
+  /** Headers beside the usual ones. */
+  readonly headers: readonly (readonly [string, string])[];
+}
+
+/** Parameters in one header, or, when they are too long for one, in several. */
+function parameterHeaders(parameters: string): (readonly [string, string])[] {
+  if (parameters.length <= maxHeaderBytes) {
+    return [["x-yt-parameters", parameters]];
+  }
+  const headers: (readonly [string, string])[] = [];
+  const encoded = Buffer.from(parameters, "latin1").toString("base64");
+  for (let start = 0, part = 0; start < encoded.length; start += maxHeaderBytes, part++) {
+    headers.push([`x-yt-parameters-${part}`, encoded.slice(start, start + maxHeaderBytes)]);
+  }
+  return headers;
 }
 
 /** Reads a body to its end, then looks at the trailers: a late failure is reported there. */
@@ -141,7 +206,7 @@ export async function* readChunks(response: TransportResponse, command: string):
   try {
     yield* response.body;
   } catch (thrown) {
-    throw transportError(thrown, undefined, command);
+    throw transportError(thrown, command);
   }
   const late = response.trailers().get("x-yt-error");
   if (late !== undefined) {
@@ -175,74 +240,4 @@ function mayRepeat({ body, isUnsafeToRepeat }: Call, error: YtError): boolean {
 /** Whether the request certainly had no effect. */
 export function wasNotTaken(error: YtError): boolean {
   return notTakenCodes.some((code) => error.has(code)) || error.attributes.get("never_sent") === true;
-}
-
-async function refusal(response: TransportResponse, command: string): Promise<YtError> {
-  const header = response.headers.get("x-yt-error");
-  let body: Buffer;
-  try {
-    body = await readAll(response, command);
-  } catch {
-    body = Buffer.alloc(0);
-  }
-  for (const source of [body, header === undefined ? undefined : Buffer.from(header, "latin1")]) {
-    if (source !== undefined && source.length > 0) {
-      try {
-        return errorFromText(source);
-      } catch {
-        // The next source may be readable.
-      }
-    }
-  }
-  return new YtError(`The proxy answered HTTP ${response.status} without an error document`, {
-    code: response.status === 503 || response.status === 500 ? errorCodes.Unavailable : errorCodes.Generic,
-    attributes: { http_status: BigInt(response.status), body: body.toString("latin1", 0, quotedBodyBytes) },
-  });
-}
-
-function errorFromText(bytes: Uint8Array): YtError {
-  return errorFromYson(parseJson(bytes));
-}
-
-function transportError(thrown: unknown, proxy: string | undefined, command: string): YtError {
-  if (thrown instanceof YtError) {
-    return thrown;
-  }
-  const cause = thrown instanceof Error ? thrown : new Error(String(thrown));
-  const aborted = cause.name === "AbortError";
-  return new YtError(
-    aborted
-      ? `Request "${command}" was canceled`
-      : `Cannot reach the proxy${proxy === undefined ? "" : ` ${proxy}`}: ${cause.message || cause.name}; ${adviceOn(cause)}`,
-    {
-      code: aborted ? errorCodes.Canceled : errorCodes.TransportError,
-      cause: thrown,
-      attributes: wasRefusedAtConnect(cause) ? { never_sent: true } : {},
-    },
-  );
-}
-
-function adviceOn(cause: Error): string {
-  return isCertificateRefused(cause)
-    ? "check that the address is one that its certificate names, and give the certificate of its authority with the option ca"
-    : "check that it runs and that the address is right";
-}
-
-/** The connection was not made, so nothing was sent over it. */
-function wasRefusedAtConnect(cause: Error): boolean {
-  return (
-    ("code" in cause && (cause.code === "ECONNREFUSED" || cause.code === "UND_ERR_CONNECT_TIMEOUT")) ||
-    isCertificateRefused(cause)
-  );
-}
-
-/** Codes of OpenSSL's verification, and of Node's for the name in the certificate. */
-function isCertificateRefused(cause: Error): boolean {
-  return (
-    "code" in cause &&
-    typeof cause.code === "string" &&
-    /^(CERT_|ERR_TLS_CERT_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_|UNABLE_TO_(GET|VERIFY)_)/.test(
-      cause.code,
-    )
-  );
 }

@@ -15,7 +15,16 @@ export type { StartPolicy } from "./consumer/layout.ts";
 export type { PoisonPolicy } from "./consumer/settlement.ts";
 export { type Call, isRetriable, Requester, readAll, readChunks } from "./core.ts";
 export {
+  channelNames,
+  type ProducerEvent,
+  type RequestEnd,
+  type RequestRetry,
+  type RequestStart,
+  type TransactionEvent,
+} from "./diagnostics.ts";
+export {
   type ClientOptions,
+  type DiscoveryOptions,
   defaultRequestTimeoutMs,
   defaultRetryPolicy,
   proxyUrl,

@@ -10,6 +10,13 @@ export interface RetryPolicy {
   readonly maxDelayMs: number;
 }
 
+export interface DiscoveryOptions {
+  /** The role of the proxies to use. Default: the cluster's default role. */
+  readonly role?: string;
+  /** How long a list is used, in milliseconds. Default: 60,000. */
+  readonly refreshMs?: number;
+}
+
 export interface ClientOptions {
   /** `host:port`, a URL, or an alias from `YT_PROXY_URL_ALIASING_CONFIG` already resolved by the caller. */
   readonly proxy: string;
@@ -23,6 +30,11 @@ export interface ClientOptions {
   readonly retries?: RetryPolicy | false;
   /** How long one attempt may take, in milliseconds. */
   readonly requestTimeoutMs?: number;
+  /**
+   * Asks the proxy for the others (`/hosts`) and sends heavy commands, those of rows and files, to them. A proxy
+   * that cannot be reached is left alone for two minutes. Default: everything goes to `proxy`.
+   */
+  readonly discovery?: boolean | DiscoveryOptions;
   readonly userAgent?: string;
   readonly transport?: Transport;
   readonly clock?: Clock;
@@ -34,6 +46,7 @@ export interface ResolvedOptions {
   readonly headers: readonly (readonly [string, string])[];
   readonly retries: RetryPolicy;
   readonly requestTimeoutMs: number;
+  readonly discovery: DiscoveryOptions | undefined;
   readonly transport: Transport;
   readonly ownsTransport: boolean;
   readonly clock: Clock;
@@ -62,6 +75,7 @@ export function resolveOptions(options: ClientOptions): ResolvedOptions {
         ? { ...defaultRetryPolicy, attempts: 1 }
         : (options.retries ?? defaultRetryPolicy),
     requestTimeoutMs: options.requestTimeoutMs ?? defaultRequestTimeoutMs,
+    discovery: options.discovery === true ? {} : options.discovery === false ? undefined : options.discovery,
     transport: options.transport ?? undiciTransport(options.ca === undefined ? {} : { ca: options.ca }),
     ownsTransport: options.transport === undefined,
     clock: options.clock ?? systemClock,

@@ -9,6 +9,8 @@ export interface CommandOptions {
   readonly signal?: AbortSignal;
   /** How long one attempt may take, in milliseconds. */
   readonly timeoutMs?: number;
+  /** How long all attempts together may take, in milliseconds, pauses included. Default: no limit. */
+  readonly totalTimeoutMs?: number;
   /** How often it is sent at most. Default: what the client's retry policy says. */
   readonly attempts?: number;
 }

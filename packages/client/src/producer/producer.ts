@@ -2,9 +2,10 @@
  * A producer: rows in, batches out, each row once. It has a session with its epoch and knows when another
  * producer has taken that over.
  */
-import { type Timer, toYtError, type YsonValue, YtError } from "@qyt/base";
+import { type Timer, toYtError, turn, type YsonValue, YtError } from "@qyt/base";
 import { type ByteWriter, toYson, writeYsonTo } from "@qyt/yson";
 import type { RowCommands } from "../commands/rows.ts";
+import { tellProducer } from "../diagnostics.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { Columns, QueueRow } from "../schema/types.ts";
 import type { CommandOptions, PathInput, ProducerSession } from "../types.ts";
@@ -183,9 +184,12 @@ export class Producer<C extends Columns = Columns> {
   async close(): Promise<void> {
     this.#isClosed = true;
     try {
-      do {
+      await this.flush();
+      while (this.#room.hasWaiting || !this.#batches.isEmpty) {
+        // Those who waited for room take it in the turns between.
+        await turn();
         await this.flush();
-      } while (this.#room.hasWaiting || !this.#batches.isEmpty);
+      }
     } finally {
       this.#forgetSignal();
       this.#timer?.cancel();
@@ -266,8 +270,17 @@ export class Producer<C extends Columns = Columns> {
   }
 
   async #deliver(batch: Batch): Promise<void> {
+    const { clock } = this.#commands.requester.options;
+    const startMs = clock.monotonic();
+    const told = {
+      sessionId: this.#options.sessionId,
+      rowCount: batch.rowCount,
+      byteCount: batch.writer.length,
+    };
     try {
       const { skippedRowCount } = await deliver(batch, this.#delivery);
+      const durationMs = clock.monotonic() - startMs;
+      tellProducer({ ...told, event: "acknowledged", skippedRowCount, durationMs, error: undefined });
       this.#acknowledged = batch.lastNumber;
       this.#isSending = false;
       this.#room.give(batch.writer.length);
@@ -275,8 +288,11 @@ export class Producer<C extends Columns = Columns> {
       this.#resolveFlushes();
       this.#send();
     } catch (thrown) {
+      const error = toYtError(thrown);
+      const durationMs = clock.monotonic() - startMs;
+      tellProducer({ ...told, event: "failed", skippedRowCount: 0n, durationMs, error });
       this.#isSending = false;
-      this.#fail(toYtError(thrown));
+      this.#fail(error);
     }
   }
 

@@ -6,12 +6,13 @@ import { toYtError, YtError } from "@qyt/base";
 import type { CommandScope } from "../commands/family.ts";
 import { RowCommands } from "../commands/rows.ts";
 import { type StartTransactionOptions, TransactionCommands } from "../commands/transactions.ts";
+import { type TransactionEvent, tellTransaction } from "../diagnostics.ts";
 import type { Schema } from "../schema/schema.ts";
 import { Table } from "../schema/table.ts";
 import type { Columns } from "../schema/types.ts";
 import type { PathInput } from "../types.ts";
 import { Lease, lostTransaction } from "./lease.ts";
-import { commitAndFindOut } from "./outcome.ts";
+import { commitAndFindOut, TransactionOutcomeUnknown } from "./outcome.ts";
 
 export interface TransactionOptions extends StartTransactionOptions {
   /** Ends the work and aborts the transaction. While the commit is under way it ends the asking for its outcome. */
@@ -75,8 +76,12 @@ export class Transaction extends RowCommands {
       timeoutMs,
       startMs,
       ping: (signal, attemptMs) => this.#commands.pingTransaction(id, { signal, timeoutMs: attemptMs }),
-      onLost: (error) => abort.abort(error),
+      onLost: (error) => {
+        this.#told("lost");
+        abort.abort(error);
+      },
     });
+    this.#told("started");
   }
 
   /** @throws YtError when it cannot be started */
@@ -124,8 +129,10 @@ export class Transaction extends RowCommands {
         verify: this.#options.verify,
       });
       this.#state = "committed";
+      this.#told("committed");
     } catch (thrown) {
       this.#state = "aborted";
+      this.#told(thrown instanceof TransactionOutcomeUnknown ? "lost" : "aborted");
       throw toYtError(thrown);
     } finally {
       await this.#end();
@@ -138,6 +145,7 @@ export class Transaction extends RowCommands {
       return;
     }
     this.#state = "aborted";
+    this.#told("aborted");
     await this.#end();
     await this.#commands
       .abortTransaction(this.id, { timeoutMs: Math.min(this.#timeoutMs, minCommitTimeoutMs) })
@@ -178,6 +186,10 @@ export class Transaction extends RowCommands {
       signal?.removeEventListener("abort", onAbort);
       timer?.cancel();
     };
+  }
+
+  #told(event: TransactionEvent["event"]): void {
+    tellTransaction({ transactionId: this.id, type: this.type, event });
   }
 
   async #end(): Promise<void> {
