@@ -24,6 +24,12 @@ async function codeOf(promise: Promise<unknown>): Promise<number> {
 
 const queueLength = (table = queue): number => table.readableTablet(0).info().totalRowCount;
 
+it("a transaction of a new cluster can read before anything was written", () => {
+  const transaction = engine.begin();
+  expect(transaction.startTimestamp > 0n).toBe(true);
+  expect(transaction.lookup(rows, [[1n]])).toEqual([undefined]);
+});
+
 describe("all or nothing", () => {
   it("rows of several tables become visible together, with one timestamp", async () => {
     const transaction = engine.begin();

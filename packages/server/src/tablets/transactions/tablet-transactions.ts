@@ -75,7 +75,9 @@ export class TabletTransactions {
     for (const oldest of this.#inFlight) {
       return oldest - 1n;
     }
-    return this.#cell.lastTimestamp;
+    // A new cell has handed out none yet, and nothing can be read at 0.
+    const last = this.#cell.lastTimestamp;
+    return last === 0n ? this.#cell.nextTimestamp() : last;
   }
 
   /** Keeps what can be read at the timestamp, as for a live transaction, until the function is called. */
