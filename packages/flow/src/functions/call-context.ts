@@ -99,21 +99,20 @@ export class CallContext {
     return this.#running.now;
   }
 
-  watermark(stream: string): number {
-    return this.#running.watermark(stream);
-  }
+  // Handlers take contexts apart, so these know their context.
+  readonly watermark = (stream: string): number => this.#running.watermark(stream);
 
-  setParents(...parents: readonly ParentItem[]): void {
+  readonly setParents = (...parents: readonly ParentItem[]): void => {
     this.#parents = parents.map((parent) => this.#find(parent));
-  }
+  };
 
   /** For handlers of batches: the context of an item's key. */
-  at(item: ParentItem): this {
+  readonly at = (item: ParentItem): this => {
     const found = this.#find(item);
     this.#current = found;
     this.#parents = [found];
     return this;
-  }
+  };
 
   setParameters(parameters: unknown): void {
     this.parameters = parameters;
