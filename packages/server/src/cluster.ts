@@ -188,6 +188,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       transactions,
       clusters,
       queues,
+      processes: orchids,
       driver: () => driver,
     };
     const authentication =

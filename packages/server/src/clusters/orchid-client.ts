@@ -1,6 +1,7 @@
 /**
  * Asking another process for a value that it has: `POST /orchid` with `{method; path}`, which answers
- * `{value}` or `{error}`. Queue agents answer so, and whatever a node `orchid` points at.
+ * `{value}` or `{error}`. Queue agents answer so, and whatever a node `orchid` points at; controllers of pipelines
+ * answer at a route of their own.
  */
 import {
   bare,
@@ -60,11 +61,16 @@ export class OrchidClient {
    * @param address "host:port"
    * @throws NoAnswer with code 100 or 3, naming the address; YtError the error of the answer
    */
-  async ask(address: string, question: OrchidQuestion, timeoutMs = answerTimeoutMs): Promise<YsonValue> {
+  ask(address: string, { method, path }: OrchidQuestion, timeoutMs = answerTimeoutMs): Promise<YsonValue> {
+    return this.call(address, "orchid", mapOf({ method, path }), timeoutMs);
+  }
+
+  /** Any question to a route of a process that answers in the same form. @throws as `ask` does */
+  async call(address: string, route: string, body: YsonValue, timeoutMs: number): Promise<YsonValue> {
     if (!addressPattern.test(address)) {
       throw new NoAnswer(`"${address}" is not an address: expected "host:port"`, { attributes: { address } });
     }
-    const answer = bare(parseYson(await this.#exchange(address, question, timeoutMs)));
+    const answer = bare(parseYson(await this.#exchange(address, route, body, timeoutMs)));
     const error = isMap(answer) ? answer.get("error") : undefined;
     if (error !== undefined) {
       throw errorFromYson(error);
@@ -79,7 +85,7 @@ export class OrchidClient {
   }
 
   /** The body of the answer. */
-  async #exchange(address: string, { method, path }: OrchidQuestion, timeoutMs: number): Promise<Buffer> {
+  async #exchange(address: string, route: string, question: YsonValue, timeoutMs: number): Promise<Buffer> {
     const controller = new AbortController();
     let isOver = false;
     const timer: Timer = this.#clock.after(timeoutMs, () => {
@@ -89,9 +95,9 @@ export class OrchidClient {
     try {
       const response = await this.#transport.send({
         method: "POST",
-        url: `http://${address}/orchid`,
+        url: `http://${address}/${route}`,
         headers,
-        body: writeYson(mapOf({ method, path }), "text"),
+        body: writeYson(question, "text"),
         timeoutMs,
         signal: controller.signal,
       });

@@ -1,5 +1,7 @@
 /** From a command's parameters to the context that Cypress and the tables take. */
 
+import { inSlices, limits, type YsonValue } from "@qyt/base";
+import { parseStructuredInSlices } from "@qyt/yson";
 import * as z from "zod";
 import type { RequestContext } from "../cypress/index.ts";
 import type { CommandContext } from "./define.ts";
@@ -65,4 +67,11 @@ export function cypressContext(
 export function wantsBareValue(context: CommandContext): boolean {
   const value = context.parameters.get("return_only_value");
   return value !== undefined && value !== null && readBoolean(value);
+}
+
+/** The body of a command whose input is one value. @throws YtError 4000-family when it is none of its format */
+export async function readStructured(context: CommandContext): Promise<YsonValue> {
+  const body = await context.request.readBody(limits.maxStructuredBodyBytes);
+  const work = parseStructuredInSlices(body, context.inputFormat(), { maxDepth: limits.maxCypressYsonDepth });
+  return inSlices(work, context.services.cell.clock);
 }

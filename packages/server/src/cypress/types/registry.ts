@@ -39,6 +39,7 @@ function builtinTypes(options: RegistryOptions): NodeType[] {
     mapType("tablet_cell_map", 703),
     mapType("tablet_cell_bundle_map", 707),
     mapType("medium_map", 409),
+    mapType("pipeline", 126),
     documentType,
     listNodeType,
     ...scalarTypes,

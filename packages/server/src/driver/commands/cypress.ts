@@ -1,10 +1,9 @@
 /** The tree's commands. Specified in: yt/yt/client/driver/cypress_commands.cpp. */
-import { inSlices, isMap, limits, mapOf, type YsonValue, YtError } from "@qyt/base";
+import { isMap, mapOf, type YsonValue, YtError } from "@qyt/base";
 import { consumerSchema, producerSchema } from "@qyt/schema";
-import { parseStructuredInSlices } from "@qyt/yson";
 import { type CommandContext, defineCommand, structured } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
-import { cypressContext, wantsBareValue } from "../request-context.ts";
+import { cypressContext, readStructured, wantsBareValue } from "../request-context.ts";
 import { treeAccess } from "./cypress-access.ts";
 import { answerless, reading, writing } from "./kinds.ts";
 
@@ -76,12 +75,6 @@ const exists = defineCommand({
   },
 });
 
-async function readBody(context: CommandContext): Promise<YsonValue> {
-  const body = await context.request.readBody(limits.maxStructuredBodyBytes);
-  const work = parseStructuredInSlices(body, context.inputFormat(), { maxDepth: limits.maxCypressYsonDepth });
-  return inSlices(work, context.services.cell.clock);
-}
-
 const set = defineCommand({
   name: "set",
   input: "structured",
@@ -97,7 +90,7 @@ const set = defineCommand({
     force: withDefault(parameter.boolean, false),
   },
   async execute(context, { path, recursive, force }) {
-    const value = await readBody(context);
+    const value = await readStructured(context);
     await context.services.cypress.set(cypressContext(context), { path: path.path, value, recursive, force });
     return context.nothing();
   },
@@ -114,7 +107,7 @@ const multisetAttributes = defineCommand({
   summary: "Sets several attributes of a node at once.",
   parameters: { path: parameter.path, force: withDefault(parameter.boolean, false) },
   async execute(context, { path, force }) {
-    const value = await readBody(context);
+    const value = await readStructured(context);
     if (!isMap(value)) {
       throw new YtError("Attributes can only be set from a map");
     }
