@@ -20,7 +20,13 @@ export interface CommandScope {
 }
 
 /** Options that say how a call is made, and are no parameters of its command. */
-const callOptionNames: ReadonlySet<string> = new Set(["signal", "timeoutMs", "totalTimeoutMs", "transactionId", "attempts"]);
+const callOptionNames: ReadonlySet<string> = new Set([
+  "signal",
+  "timeoutMs",
+  "totalTimeoutMs",
+  "transactionId",
+  "attempts",
+]);
 
 /**
  * The parameters that the options tell: `maxRowCount` is `max_row_count`; integers are int64, plain objects

@@ -6,9 +6,11 @@ import type { YsonValue } from "@qyt/base";
 import { field, integer } from "../answers.ts";
 import { pullPortion } from "../pulls.ts";
 import type { CommandOptions, PathInput, ProducerSession, PulledPortion, PullOptions } from "../types.ts";
+import { named } from "./family.ts";
 import { TabletCommands } from "./tablets.ts";
 
 export class QueueCommands extends TabletCommands {
+  /** Lets a consumer read a queue. A vital one keeps rows from being trimmed until it has read them. */
   async registerQueueConsumer(
     queuePath: PathInput,
     consumerPath: PathInput,
@@ -26,6 +28,7 @@ export class QueueCommands extends TabletCommands {
     );
   }
 
+  /** Ends a registration. */
   async unregisterQueueConsumer(
     queuePath: PathInput,
     consumerPath: PathInput,
@@ -38,6 +41,7 @@ export class QueueCommands extends TabletCommands {
     );
   }
 
+  /** Registrations of a queue, of a consumer, or all: maps of `queue_path`, `consumer_path`, `vital`, `partitions`. */
   async listQueueConsumerRegistrations(
     options: CommandOptions & { readonly queuePath?: PathInput; readonly consumerPath?: PathInput } = {},
   ): Promise<YsonValue> {
@@ -95,11 +99,12 @@ export class QueueCommands extends TabletCommands {
     return pullPortion(this.requester, "pull_queue_consumer", parameters, options);
   }
 
+  /** Opens a session: takes it over from whoever has it, and tells the last number that is written. */
   async createQueueProducerSession(
     producerPath: PathInput,
     queuePath: PathInput,
     sessionId: string,
-    options: CommandOptions & { readonly userMeta?: YsonValue } = {},
+    options: CommandOptions & { readonly userMeta?: unknown } = {},
   ): Promise<ProducerSession> {
     const result = await this.write(
       "create_queue_producer_session",
@@ -107,7 +112,7 @@ export class QueueCommands extends TabletCommands {
         producer_path: producerPath,
         queue_path: queuePath,
         session_id: sessionId,
-        user_meta: options.userMeta,
+        ...named(options),
       },
       options,
     );
@@ -118,6 +123,7 @@ export class QueueCommands extends TabletCommands {
     };
   }
 
+  /** Removes a session; its numbers begin anew. */
   async removeQueueProducerSession(
     producerPath: PathInput,
     queuePath: PathInput,

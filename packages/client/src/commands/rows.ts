@@ -52,7 +52,7 @@ export interface PushOptions extends TransactionalOptions, LayoutOptions {
   /** The number of the first row, where rows have none of their own. */
   readonly sequenceNumber?: bigint;
   /** Replaces the session's note. */
-  readonly userMeta?: YsonValue;
+  readonly userMeta?: unknown;
   readonly requireSyncReplica?: boolean;
 }
 

@@ -2,7 +2,7 @@
  * A producer: rows in, batches out, each row once. It has a session with its epoch and knows when another
  * producer has taken that over.
  */
-import { type Timer, toYtError, turn, type YsonValue, YtError } from "@qyt/base";
+import { type Timer, toYtError, turn, YtError } from "@qyt/base";
 import { type ByteWriter, toYson, writeYsonTo } from "@qyt/yson";
 import type { RowCommands } from "../commands/rows.ts";
 import { tellProducer } from "../diagnostics.ts";
@@ -21,7 +21,7 @@ export interface ProducerOptions<C extends Columns = Columns> {
   /** Types the rows and encodes them directly. */
   readonly schema?: Schema<C>;
   /** A note in the session, for those who find it taken over: host, process, … */
-  readonly userMeta?: YsonValue;
+  readonly userMeta?: unknown;
   /**
    * Who numbers the rows: the producer, going on from the session's last number (default), or the user, by
    * `$sequence_number` in each row. Numbers increase; rows with numbers that the session has are left out.
@@ -332,7 +332,7 @@ export async function openProducer<C extends Columns>(
       producerPath: PathInput,
       queuePath: PathInput,
       sessionId: string,
-      options: CommandOptions & { readonly userMeta?: YsonValue },
+      options: CommandOptions & { readonly userMeta?: unknown },
     ): Promise<ProducerSession>;
   },
   options: ProducerOptions<C>,
