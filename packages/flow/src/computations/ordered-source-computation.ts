@@ -81,7 +81,10 @@ export class OrderedSourceComputation {
   readonly #delayed: ReadUnit[] = [];
   /** Published and not persisted, in offset order. */
   readonly #inflight = new Map<bigint, ReadUnit>();
-  readonly #unitOf = new Map<MessageId, ReadUnit>();
+  /** Of the batch that is being processed, by message. */
+  readonly #unitOfInput = new Map<MessageId, ReadUnit>();
+  /** Of outputs on their way, by message. */
+  readonly #unitOfOutput = new Map<MessageId, ReadUnit>();
   #lastReadAlignment: FlowTimestamp = undefinedTimestamp;
   #now: FlowTimestamp = undefinedTimestamp;
   #unusedTime: { time: EpochTime; atMs: number } | undefined;
@@ -283,7 +286,7 @@ export class OrderedSourceComputation {
       unit.maxEventTimestamp = max;
       this.#generator.read(unit.offset, min, max);
     }
-    this.#unitOf.clear();
+    this.#unitOfInput.clear();
   }
 
   /** The units enter the queue of delayed ones. @returns their messages, without those to be skipped */
@@ -304,7 +307,7 @@ export class OrderedSourceComputation {
         this.#lastReadAlignment = maxTimestamp(this.#lastReadAlignment, message.alignmentTimestamp);
         if (!this.#skip.isActive || !this.#skip.matches(message)) {
           messages.push(message);
-          this.#unitOf.set(message.messageId, unit);
+          this.#unitOfInput.set(message.messageId, unit);
         }
       }
     }
@@ -314,7 +317,7 @@ export class OrderedSourceComputation {
   #unitOfParents(parents: readonly Parent[]): ReadUnit {
     let unit: ReadUnit | undefined;
     for (const parent of parents) {
-      const own = this.#unitOf.get(parent.messageId);
+      const own = this.#unitOfInput.get(parent.messageId);
       if (own !== undefined && (unit === undefined || own.offset > unit.offset)) {
         unit = own;
       }
@@ -354,7 +357,7 @@ export class OrderedSourceComputation {
       const message = this.#isSwift ? { ...output, systemTimestamp: timestamp } : output;
       if (this.#isSwift) {
         unit.left += 1;
-        this.#unitOf.set(message.messageId, unit);
+        this.#unitOfOutput.set(message.messageId, unit);
       }
       this.#outputs.add(message);
     }
@@ -363,9 +366,9 @@ export class OrderedSourceComputation {
 
   /** An output has reached all its receivers. */
   #delivered(message: Message): void {
-    const unit = this.#unitOf.get(message.messageId);
+    const unit = this.#unitOfOutput.get(message.messageId);
     if (unit !== undefined) {
-      this.#unitOf.delete(message.messageId);
+      this.#unitOfOutput.delete(message.messageId);
       this.#oneLess(unit);
     }
   }
