@@ -167,6 +167,8 @@ export function runProgram(
     readonly cwd: string;
     readonly env: Readonly<Record<string, string>>;
     readonly timeoutMs: number;
+    /** What it reads on standard input; default: nothing. */
+    readonly stdin?: Uint8Array;
   },
 ): Promise<ProgramAnswer> {
   return new Promise((resolve, reject) => {
@@ -174,8 +176,11 @@ export function runProgram(
       cwd: options.cwd,
       env: options.env,
       timeout: options.timeoutMs,
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["pipe", "pipe", "pipe"],
     });
+    // A program that ends without reading what it is given breaks the pipe.
+    child.stdin.on("error", () => undefined);
+    child.stdin.end(options.stdin ?? "");
     let stdout = "";
     let stderr = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => {

@@ -134,8 +134,16 @@ function pathsOf(value: YsonValue, session: Session): YsonValue {
   return typeof value === "string" ? session.path(value) : value;
 }
 
-/** @throws YtError 1 when rows have no format */
+/**
+ * What is sent when an argument was not given. A flag says no, because the server's own default may be yes (of
+ * `recursive` in `remove`).
+ *
+ * @throws YtError 1 when rows have no format
+ */
 function fallback(argument: Argument, settings: Settings): YsonValue | undefined {
+  if (argument.type === "flag") {
+    return argument.off === undefined ? false : undefined;
+  }
   if (argument.isFormatOfRows !== true) {
     return undefined;
   }

@@ -145,8 +145,12 @@ export class Session {
   }
 }
 
+/** @throws YtError 1 for a prefix that is no directory, as the real client has it */
 function joined(prefix: string, path: string): string {
-  return prefix.endsWith("/") ? prefix + path : `${prefix}/${path}`;
+  if (!prefix.endsWith("/")) {
+    throw new YtError(`PREFIX '${prefix}' should end with /`);
+  }
+  return prefix + path;
 }
 
 /** Where `<…>` ends, strings inside skipped. */

@@ -15,7 +15,7 @@ import {
   type YsonValue,
   YtError,
 } from "@qyt/base";
-import { parseJson, parseYson } from "@qyt/yson";
+import { parseJson, parseYson, parseYsonList } from "@qyt/yson";
 import type { Environment } from "../cluster-address.ts";
 import { merged, parseFormatName } from "./arguments.ts";
 
@@ -102,7 +102,10 @@ export interface SettingFlags {
 
 /** @throws YtError when something cannot be read */
 export async function readSettings(flags: SettingFlags, environment: Environment): Promise<Settings> {
-  let config: YsonValue = await readUserFile(environment);
+  let config: YsonValue = patchesOf(environment["YT_CONFIG_PATCHES"]).reduceRight(
+    merged,
+    await readUserFile(environment),
+  );
   const add = (path: string, value: YsonValue | undefined): void => {
     if (value !== undefined) {
       config = merged(config, nested(path.split("/"), value));
@@ -120,6 +123,15 @@ export async function readSettings(flags: SettingFlags, environment: Environment
     config = merged(config, await readConfig(text));
   }
   return new Settings(isMap(config) ? config : new Map(), environment);
+}
+
+/** Maps one after the other, of which the first wins. */
+function patchesOf(text: string | undefined): readonly YsonValue[] {
+  try {
+    return parseYsonList(Buffer.from(text ?? ""));
+  } catch (thrown) {
+    throw new YtError(`The variable YT_CONFIG_PATCHES cannot be read: ${toYtError(thrown).message}`);
+  }
 }
 
 function nested(keys: readonly string[], value: YsonValue): YsonValue {
