@@ -97,6 +97,14 @@ export function storedKey(range: KeyRange, key: Buffer): Buffer {
   return Buffer.concat([range.from, key]);
 }
 
+/** Whether a stored key is one of the versions of a row. */
+export function isOfRow(stored: Buffer, key: Buffer): boolean {
+  const end = stored.length - versionSuffixBytes;
+  return (
+    end - rowsPrefixBytes === key.length && stored.compare(key, 0, key.length, rowsPrefixBytes, end) === 0
+  );
+}
+
 /** The row key inside a stored key. */
 export function rowKeyOf(stored: Buffer): Buffer {
   return stored.subarray(rowsPrefixBytes, stored.length - versionSuffixBytes);

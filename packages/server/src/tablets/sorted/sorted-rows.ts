@@ -8,7 +8,15 @@ import type { PhysicalType, RowValue, TableSchema } from "@qyt/schema";
 import { type Cell, type KeyRange, prefixRange, type WriteBatch } from "../../cell/index.ts";
 import { putRetained } from "./retained-record.ts";
 import type { Retention } from "./retention.ts";
-import { decodeRowKey, encodeRowKey, rowKeyOf, rowsPrefix, versionKey, versionRange } from "./row-keys.ts";
+import {
+  decodeRowKey,
+  encodeRowKey,
+  isOfRow,
+  rowKeyOf,
+  rowsPrefix,
+  versionKey,
+  versionRange,
+} from "./row-keys.ts";
 import { LockGroups, type RowLocks } from "./row-locks.ts";
 import { RowState } from "./row-state.ts";
 import { RowSweep } from "./row-sweep.ts";
@@ -177,14 +185,14 @@ export class SortedRows implements StoredColumns {
       let jump: Buffer | undefined;
       for (const { key: stored, version } of this.#read({ from: position, to: end })) {
         left--;
-        const key = rowKeyOf(stored);
-        if (row === undefined || !row.key.equals(key)) {
+        if (row === undefined || !isOfRow(stored, row.key)) {
           endRow();
           passed = 0;
+          const key = rowKeyOf(stored);
           if (rows.length >= limit || left <= 0) {
             return { rows, next: Buffer.from(key) };
           }
-          row = { key: Buffer.from(key), fold: new VersionFold(this) };
+          row = { key, fold: new VersionFold(this) };
         }
         if (version.timestamp <= upTo && !row.fold.isClosed) {
           row.fold.add(version);

@@ -83,6 +83,16 @@ export function* readVersions(cell: Cell, range: KeyRange, path: () => string): 
   for (const entry of cell.range(range.from, range.to)) {
     const part = partOfKey(entry.key);
     if (part === 0 && key === undefined) {
+      if (entry.value.readUInt16BE(0) === 1) {
+        // Nearly all are in one part.
+        yield {
+          key: entry.key,
+          partCount: 1,
+          byteSize: entry.key.length + entry.value.length,
+          version: decodeVersion(entry.value, timestampOfKey(entry.key), partHeaderBytes),
+        };
+        continue;
+      }
       key = entry.key;
       partCount = entry.value.readUInt16BE(0);
       parts = [];
@@ -99,8 +109,7 @@ export function* readVersions(cell: Cell, range: KeyRange, path: () => string): 
     parts.push(entry.value.subarray(partHeaderBytes));
     byteSize += entry.key.length + entry.value.length;
     if (parts.length === partCount) {
-      const record = parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts);
-      yield { key, partCount, byteSize, version: decodeVersion(record, timestampOfKey(key)) };
+      yield { key, partCount, byteSize, version: decodeVersion(Buffer.concat(parts), timestampOfKey(key)) };
       key = undefined;
     }
   }

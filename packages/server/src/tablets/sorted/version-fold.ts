@@ -8,6 +8,7 @@ import { aggregate } from "./aggregates.ts";
 import type { RowVersion, VersionCell, VersionInput } from "./version-record.ts";
 
 interface FoldedCell {
+  readonly columnId: number;
   value: RowValue;
   /** Of the newest write that the value comes from. */
   readonly timestamp: bigint;
@@ -25,6 +26,8 @@ export interface StoredColumns {
 export class VersionFold {
   readonly #columns: StoredColumns;
   readonly #cells = new Map<number, FoldedCell>();
+  /** A whole row, when that is all there is: it needs no folding. */
+  #only: RowVersion | undefined;
   #isEmpty = true;
   #end: "write" | "delete" | undefined;
 
@@ -49,6 +52,12 @@ export class VersionFold {
       this.#end = "delete";
       return;
     }
+    if (this.#isEmpty && version.kind === "write") {
+      this.#isEmpty = false;
+      this.#only = version;
+      this.#end = "write";
+      return;
+    }
     this.#isEmpty = false;
     for (const cell of version.cells) {
       this.#addCell(cell, cell.timestamp ?? version.timestamp);
@@ -61,7 +70,7 @@ export class VersionFold {
   /** The values of all columns in schema order, those of the key null, if nothing older is left. */
   toRow(): RowValue[] {
     const row: RowValue[] = new Array<RowValue>(this.#columns.schema.columns.length).fill(null);
-    for (const [columnId, { value }] of this.#cells) {
+    for (const { columnId, value } of this.#only?.cells ?? this.#folded()) {
       const position = this.#columns.positionOfColumn(columnId);
       if (position >= 0) {
         row[position] = value;
@@ -79,7 +88,7 @@ export class VersionFold {
     const row = this.toRow();
     row.length = 2 * columns.length - keyColumnCount;
     row.fill(null, columns.length);
-    for (const [columnId, { value, timestamp }] of this.#cells) {
+    for (const { columnId, value, timestamp } of this.#folded()) {
       const position = this.#columns.positionOfColumn(columnId);
       if (position >= 0 && value !== null) {
         row[columns.length + position - keyColumnCount] = timestamp;
@@ -99,7 +108,7 @@ export class VersionFold {
     return {
       kind,
       sharedWrite: false,
-      cells: [...this.#cells].flatMap(([columnId, { value, isOpen, timestamp: own }]) => {
+      cells: [...this.#folded()].flatMap(({ columnId, value, isOpen, timestamp: own }) => {
         const column = this.#columnOf(columnId);
         return column === undefined || own < agedBefore || (kind === "write" && value === null)
           ? []
@@ -116,10 +125,21 @@ export class VersionFold {
     };
   }
 
+  /** One cell a column. */
+  #folded(): Iterable<FoldedCell> {
+    const only = this.#only;
+    if (only !== undefined && this.#cells.size === 0) {
+      for (const cell of only.cells) {
+        this.#addCell(cell, cell.timestamp ?? only.timestamp);
+      }
+    }
+    return this.#cells.values();
+  }
+
   #addCell({ columnId, value, aggregate: isIncrement }: VersionCell, timestamp: bigint): void {
     const known = this.#cells.get(columnId);
     if (known === undefined) {
-      this.#cells.set(columnId, { value, timestamp, isOpen: isIncrement });
+      this.#cells.set(columnId, { columnId, value, timestamp, isOpen: isIncrement });
     } else if (known.isOpen) {
       const column = this.#columnOf(columnId);
       known.value = aggregate(column?.aggregate ?? "", value, known.value, column?.physical ?? "any");

@@ -87,14 +87,14 @@ export function writeVersion(output: RowOutput, version: VersionInput): void {
   }
 }
 
-/** @throws YtError 721 when the bytes are no version record */
-export function decodeVersion(bytes: Buffer, timestamp: bigint): RowVersion {
-  const kind = kinds[bytes[1] ?? 0xff];
-  if (bytes[0] !== format || kind === undefined) {
+/** @param from where the record begins in the bytes @throws YtError 721 when they are no version record */
+export function decodeVersion(bytes: Buffer, timestamp: bigint, from = 0): RowVersion {
+  const kind = kinds[bytes[from + 1] ?? 0xff];
+  if (bytes[from] !== format || kind === undefined) {
     throw damaged();
   }
   const cells: VersionCell[] = [];
-  let position = headerBytes;
+  let position = from + headerBytes;
   while (position < bytes.length) {
     if (position + cellHeaderBytes >= bytes.length) {
       throw damaged();
@@ -111,15 +111,14 @@ export function decodeVersion(bytes: Buffer, timestamp: bigint): RowVersion {
       position += timestampBytes;
     }
     const end = skipCell(bytes, position, bytes.length);
-    cells.push({
-      columnId,
-      aggregate: (flags & aggregateFlag) !== 0,
-      value: decodeCell(bytes, position, end) ?? null,
-      ...(own === undefined ? {} : { timestamp: own }),
-    });
+    const aggregate = (flags & aggregateFlag) !== 0;
+    const value = decodeCell(bytes, position, end) ?? null;
+    cells.push(
+      own === undefined ? { columnId, aggregate, value } : { columnId, aggregate, value, timestamp: own },
+    );
     position = end;
   }
-  return { timestamp, kind, sharedWrite: bytes[2] === sharedWriteFlag, cells };
+  return { timestamp, kind, sharedWrite: bytes[from + 2] === sharedWriteFlag, cells };
 }
 
 function damaged(): YtError {
