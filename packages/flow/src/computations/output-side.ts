@@ -134,7 +134,7 @@ export class OutputSide {
   stateOf(streamId: StreamId): StreamState {
     const stream = this.#store.ofStream(streamId);
     if (stream === undefined || stream.count === 0) {
-      return nothingInflight;
+      return { ...nothingInflight, isEmpty: this.#store.isErased(streamId) };
     }
     return {
       count: stream.count,

@@ -62,6 +62,8 @@ export class OutputStore {
   readonly #path: string;
   readonly #streams = new Map<StreamId, StreamOutputs>();
   readonly #nextChunkIds = new Map<StreamId, bigint>();
+  /** Chunks in the table, by stream. */
+  readonly #chunkCounts = new Map<StreamId, number>();
   #unwritten: StoredOutput[] = [];
   readonly #dirty = new Set<Chunk>();
   #count = 0;
@@ -113,6 +115,7 @@ export class OutputStore {
     const processed = mask instanceof Uint8Array ? mask : Buffer.alloc(0);
     const outputs = messages.map((message) => this.#enter(message));
     newChunk(streamId, chunkId, outputs);
+    this.#countChunk(streamId, 1);
     this.#nextChunkIds.set(streamId, maxOf(this.#nextChunkIds.get(streamId) ?? 0n, chunkId + 1n));
     const left: StoredOutput[] = [];
     for (const output of outputs) {
@@ -180,6 +183,7 @@ export class OutputStore {
         this.#nextChunkIds.set(streamId, chunkId + 1n);
         const part = list.slice(start, start + limit);
         newChunk(streamId, chunkId, part);
+        this.#countChunk(streamId, 1);
         const data = encodeMessages(part.map((output) => output.message));
         rows.push([
           partition,
@@ -208,6 +212,7 @@ export class OutputStore {
       chunk.isDirty = false;
       if (chunk.left === 0) {
         erased.push(key);
+        this.#countChunk(chunk.streamId, -1);
       } else {
         changed.push([...key, Buffer.from(chunk.mask)]);
       }
@@ -223,6 +228,18 @@ export class OutputStore {
         { update: true },
       );
     }
+  }
+
+  /**
+   * Whether nothing of a stream is left in the table either: until a chunk is erased a successor of the job would
+   * send it again.
+   */
+  isErased(streamId: StreamId): boolean {
+    return (this.#chunkCounts.get(streamId) ?? 0) === 0;
+  }
+
+  #countChunk(streamId: StreamId, difference: number): void {
+    this.#chunkCounts.set(streamId, (this.#chunkCounts.get(streamId) ?? 0) + difference);
   }
 
   /** What of a stream is under way; its queue is trimmed at the front. */
