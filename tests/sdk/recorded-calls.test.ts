@@ -191,10 +191,15 @@ function parametersOf({ method, headers, body }: TransportRequest): YsonMap {
   return isMap(value) ? value : new Map();
 }
 
+function isDefault(name: string, value: YsonValue): boolean {
+  const usual = defaults[name];
+  return usual !== undefined && deepEqual(value, usual);
+}
+
 /** The parameters without those at their defaults, in the order of names. */
 function meant(parameters: YsonMap): [string, YsonValue][] {
   return [...parameters]
-    .filter(([name, value]) => !notCompared.includes(name) && !deepEqual(value, defaults[name]))
+    .filter(([name, value]) => !notCompared.includes(name) && !isDefault(name, value))
     .sort(([left], [right]) => (left < right ? -1 : 1));
 }
 
