@@ -22,8 +22,9 @@ export interface FinishedListener {
 export interface InputItem extends KeyedMessage {
   readonly keyText: string;
   readonly byteSize: number;
-  /** Who has sent it, the last who did. */
-  sender: FinishedListener;
+  readonly sender: FinishedListener;
+  /** Others who have sent it too: a job and its successor may live at the same time. */
+  otherSenders: FinishedListener[] | undefined;
 }
 
 interface StreamQueue {
@@ -109,7 +110,7 @@ export class InputBuffer {
       }
       const known = this.#known.get(message.messageId);
       if (known !== undefined) {
-        known.sender = sender;
+        noteSender(known, sender);
       } else if (this.freeBytes <= 0) {
         return index;
       } else {
@@ -131,6 +132,7 @@ export class InputBuffer {
       keyText: keyText(key, this.#options.keyTypes),
       byteSize: rowValuesWeight(message.payload) + message.messageId.length + messageOverhead,
       sender,
+      otherSenders: undefined,
     };
     queue.incoming.push(item);
     this.#known.set(message.messageId, item);
@@ -218,11 +220,9 @@ export class InputBuffer {
       if (this.#known.delete(item.message.messageId)) {
         this.#byteSize -= item.byteSize;
       }
-      const ids = bySender.get(item.sender);
-      if (ids === undefined) {
-        bySender.set(item.sender, [item.message.messageId]);
-      } else {
-        ids.push(item.message.messageId);
+      addTo(bySender, item.sender, item.message.messageId);
+      for (const sender of item.otherSenders ?? []) {
+        addTo(bySender, sender, item.message.messageId);
       }
     }
     for (const [sender, ids] of bySender) {
@@ -267,6 +267,21 @@ export class InputBuffer {
       }
     }
     return nearest;
+  }
+}
+
+function noteSender(item: InputItem, sender: FinishedListener): void {
+  if (item.sender !== sender && item.otherSenders?.includes(sender) !== true) {
+    item.otherSenders = [...(item.otherSenders ?? []), sender];
+  }
+}
+
+function addTo(bySender: Map<FinishedListener, MessageId[]>, sender: FinishedListener, id: MessageId): void {
+  const ids = bySender.get(sender);
+  if (ids === undefined) {
+    bySender.set(sender, [id]);
+  } else {
+    ids.push(id);
   }
 }
 

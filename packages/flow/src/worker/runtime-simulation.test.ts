@@ -102,9 +102,7 @@ const dynamicSpec = parseYson(
 
 const half = 1n << 63n;
 
-function ranges(
-  computationId: string,
-): {
+function ranges(computationId: string): {
   partitionId: string;
   computationId: string;
   range: { lower: bigint; upper: bigint | undefined };
