@@ -78,6 +78,8 @@ export interface NodeType<State = unknown> {
   decodeState(value: YsonValue): State;
   /** The state of a new node. May throw and may put records into `draft.batch`. Not called by `copy`. */
   create(draft: Draft, input: CreateInput): State;
+  /** Before an attribute of the user is set. @throws YtError when the type gives it a meaning, and the value has none */
+  checkAttribute?(name: string, value: YsonValue): void;
   /**
    * Called after the node exists and all attributes of the request are set on it: the place for checks
    * over several attributes and for work that needs the node in place.

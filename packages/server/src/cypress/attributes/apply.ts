@@ -42,6 +42,7 @@ export function setAttribute(draft: Draft, node: Node, name: string, value: Yson
   const builtin = builtinOf(draft, node, name);
   if (builtin === undefined) {
     checkAttributeSize(draft, name, value);
+    draft.typeOf(node).checkAttribute?.(name, value);
     draft.update(node.id, { attributes: new Map([[name, value]]) });
     return;
   }
@@ -77,6 +78,7 @@ export function applyAttributes(draft: Draft, node: Node, attributes: ReadonlyMa
   for (const [name, value] of attributes) {
     if (builtinOf(draft, node, name) === undefined && name !== "") {
       checkAttributeSize(draft, name, value);
+      draft.typeOf(node).checkAttribute?.(name, value);
       user.set(name, value);
     } else {
       setAttribute(draft, draft.nodeOrThrow(node.id), name, value);

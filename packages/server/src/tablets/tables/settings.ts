@@ -12,6 +12,7 @@ import {
   type TtlSettings,
 } from "../ordered/index.ts";
 import type { Retention } from "../sorted/index.ts";
+import { checkMountConfig } from "./mount-settings.ts";
 import type { TableState } from "./table-state.ts";
 
 export interface Setting {
@@ -142,7 +143,10 @@ export const tableSettings: ReadonlyMap<string, Setting> = new Map<string, Setti
     "enable_dynamic_store_read",
     { default: false, parse: boolean, dynamicOnly: true, needsUnmounted: "dynamic store readability" },
   ],
-  ["mount_config", { default: mapOf({}), parse: parseMap, dynamicOnly: true }],
+  [
+    "mount_config",
+    { default: mapOf({}), parse: (value) => checkMountConfig(parseMap(value)), dynamicOnly: true },
+  ],
   [
     "tablet_balancer_config",
     {

@@ -10,6 +10,7 @@ import { abortRows, commitRows, holdRows, releaseRows, staticStatistics } from "
 import { copyState } from "./copying.ts";
 import { createState } from "./creation.ts";
 import type { TableEnvironment } from "./environment.ts";
+import { checkMountSetting } from "./mount-settings.ts";
 import { dropSortedRows } from "./sorted-switch.ts";
 import { sortedFigures } from "./sorted-tablets.ts";
 import { tableAttributes } from "./table-attributes.ts";
@@ -29,6 +30,7 @@ export function createTableType(environment: TableEnvironment): NodeType<TableSt
     objectType: tableObjectType,
     content: "entity",
     attributes: tableAttributes(environment),
+    checkAttribute: checkMountSetting,
     encodeState: encodeTableState,
     decodeState: decodeTableState,
     create: (draft, input) => createState(environment, draft, input),
