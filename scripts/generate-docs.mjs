@@ -1,5 +1,6 @@
 // Writes the pages that are made from tables of the program: docs/errors.md from the codes and their
-// descriptions in @qyt/base, docs/commands.md from the command table of @qyt/server. Run it after a build:
+// descriptions in @qyt/base, docs/commands.md from the command table of @qyt/server, docs/cli-reference.md from the
+// tables of the command line. Run it after a build:
 //   npm run build && node scripts/generate-docs.mjs
 // tests/guides/generated.test.ts compares the pages with the tables of the sources.
 import { writeFileSync } from "node:fs";
@@ -151,9 +152,67 @@ function printed(value) {
   return String(value);
 }
 
+/** The page of the command line. */
+export function renderCli(cli) {
+  const { ytFamilies, globalArguments, commonArguments, exitCodes } = cli;
+  const lines = [
+    "# The command line: reference",
+    "",
+    "<!-- Made by scripts/generate-docs.mjs from the tables of packages/cli/src. Change it there. -->",
+    "",
+    "`qyt COMMAND --help` prints the same. [cli.md](cli.md) is the guide; `qyt --help` names the commands that `yt` does",
+    "not have.",
+    "",
+    "## Commands of `yt`",
+    "",
+    "Names, arguments, formats, input and output are those of the command `yt`. An argument that stands by its place may",
+    "also be given by its option. Options may stand anywhere, be cut short while they are clear (`--part 0`), and be",
+    "written `--name=value`. Each command also takes:",
+    "",
+    ...argumentTable([...globalArguments, ...commonArguments], cli),
+    "",
+    "| Exit code | Meaning |",
+    "| --- | --- |",
+    ...exitCodes.map(([code, meaning]) => `| ${code} | ${cell(meaning)} |`),
+  ];
+  for (const { title, commands } of ytFamilies) {
+    lines.push("", `## ${title}`);
+    for (const command of commands) {
+      lines.push("", `### ${cli.namesOf(command).join(", ")}`, "", command.summary);
+      if (command.details !== undefined) {
+        lines.push(command.details);
+      }
+      lines.push("", "```sh", cli.usageOf(command), "```");
+      if (command.arguments.length > 0) {
+        lines.push("", ...argumentTable(command.arguments, cli));
+      }
+      lines.push("", "```sh", ...command.examples.map(cli.exampleLine), "```");
+    }
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function argumentTable(all, { signatureOf, optionHelp }) {
+  const rows = all.map((argument) => {
+    const place = argument.place === "option" ? [] : [`\`${argument.name}\``];
+    const option = argument.place === "positional" ? [] : [`\`${cell(signatureOf(argument))}\``];
+    const help = argument.place === "option" ? optionHelp(argument) : argument.help;
+    return `| ${[...place, ...option].join(" or ")} | ${cell(help)} |`;
+  });
+  return ["| Argument | Meaning |", "| --- | --- |", ...rows];
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [base, server] = await Promise.all([import("@qyt/base"), import("@qyt/server")]);
-  const pages = { "errors.md": renderErrors(base), "commands.md": renderCommands(server.allCommands) };
+  const [base, server, cli] = await Promise.all([
+    import("@qyt/base"),
+    import("@qyt/server"),
+    import("qyt/reference"),
+  ]);
+  const pages = {
+    "errors.md": renderErrors(base),
+    "commands.md": renderCommands(server.allCommands),
+    "cli-reference.md": renderCli(cli),
+  };
   for (const [name, text] of Object.entries(pages)) {
     writeFileSync(new URL(`../docs/${name}`, import.meta.url), text);
     console.error(`docs/${name}`);

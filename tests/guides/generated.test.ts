@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type DescriptionTable, errorAreas, errorCodes, errorDescriptions } from "@qyt/base";
 import { allCommands, type RegisteredCommand } from "@qyt/server";
+import * as cli from "qyt/reference";
 import { expect, it } from "vitest";
 
 interface Generator {
@@ -13,6 +14,7 @@ interface Generator {
     readonly errorAreas: typeof errorAreas;
   }): string;
   renderCommands(commands: readonly RegisteredCommand[]): string;
+  renderCli(tables: typeof cli): string;
 }
 
 const root = new URL("../../", import.meta.url);
@@ -65,4 +67,8 @@ it("every code belongs to an area", () => {
 
 it("docs/commands.md is what the command table gives", () => {
   expect(page("commands.md"), remedy).toBe(generator.renderCommands(allCommands));
+});
+
+it("docs/cli-reference.md is what the tables of the command line give", () => {
+  expect(page("cli-reference.md"), remedy).toBe(generator.renderCli(cli));
 });
