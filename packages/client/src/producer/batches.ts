@@ -36,6 +36,11 @@ export class Batches {
     return this.#open === undefined && this.#closed.length === 0;
   }
 
+  /** How many batches are full and not taken. */
+  get fullCount(): number {
+    return this.#closed.length;
+  }
+
   /** Puts a row in; `encode` writes it. When that throws, nothing is changed. Returns how many bytes it has. */
   add(number: bigint, nowMs: number, encode: (writer: ByteWriter) => void): number {
     const batch = this.#open ?? newBatch(number, nowMs);

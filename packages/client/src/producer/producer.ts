@@ -149,7 +149,13 @@ export class Producer<C extends Columns = Columns> {
       throw new YtError("The producer is closed and takes no more rows");
     }
     if (!this.#room.isFull) {
-      return this.#take(row);
+      const before = this.#batches.fullCount;
+      const number = this.#take(row);
+      if (this.#batches.fullCount > before) {
+        // A loop of writes gives the network its turn, so that batches go while the next ones are made.
+        await turn();
+      }
+      return number;
     }
     await this.#room.wait();
     try {

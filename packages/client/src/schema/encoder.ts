@@ -42,7 +42,7 @@ export class RowEncoder {
 
   /** One row with its separator, behind what the writer has. @throws YtError 307 */
   encodeTo(writer: ByteWriter, row: object): void {
-    const values: Readonly<Record<string, unknown>> = { ...row };
+    const values = fieldsOf(row);
     let written = 0;
     writer.writeByte(open);
     for (const { name, prefix, write } of this.#columns) {
@@ -60,7 +60,11 @@ export class RowEncoder {
       }
       writer.writeByte(separator);
     }
-    if (written !== Object.keys(values).length) {
+    let given = 0;
+    for (const _ in values) {
+      given++;
+    }
+    if (written !== given) {
       throw this.#unknownColumn(values);
     }
     writer.writeByte(close);
@@ -74,6 +78,15 @@ export class RowEncoder {
       code: "SchemaViolation",
     });
   }
+}
+
+/** A row by its names. */
+function fieldsOf(row: object): Readonly<Record<string, unknown>> {
+  return isRecord(row) ? row : {};
+}
+
+function isRecord(row: object): row is Readonly<Record<string, unknown>> {
+  return !Array.isArray(row);
 }
 
 function encodedColumn(name: string, type: ColumnType): EncodedColumn {
