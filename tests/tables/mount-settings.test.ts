@@ -58,3 +58,12 @@ it("they are looked at in mount_config and at create too, and nothing is changed
   expect(created.message).toContain('"min_data_ttl"');
   expect(await cluster.value("exists", '{path="//tmp/other"}')).toEqual({ value: false });
 });
+
+it("rows have no lifetimes of their own: a column for them is refused, not ignored", async () => {
+  const schema = '[{name=k;type=int64;sort_order=ascending};{name=v;type=int64};{name="$ttl";type=uint64}]';
+  const error = await cluster.error(
+    "create",
+    `{type=table;path="//tmp/ttl";attributes={dynamic=%true;schema=${schema}}}`,
+  );
+  expect(error.message).toContain('Column "$ttl" is not supported yet');
+});

@@ -7,6 +7,7 @@ import { checkAlter, TableSchema, toDynamicSchema } from "@qyt/schema";
 import type { Draft, Node } from "../../cypress/index.ts";
 import { releaseList, staticStatistics } from "../static/table-rows.ts";
 import { parseReplicaId } from "./creation.ts";
+import { dynamicSchema } from "./dynamic-schema.ts";
 import { attach, type TableEnvironment } from "./environment.ts";
 import { adoptRows, type StagedRows, stageSortedRows, stageStaticRows } from "./sorted-switch.ts";
 import { isOrderedDynamic, isSortedDynamic, type TableState } from "./table-state.ts";
@@ -37,7 +38,7 @@ export async function stageRows(
     return undefined;
   }
   if (dynamic) {
-    const next = toDynamicSchema(schema === undefined ? state.schema : TableSchema.fromYson(schema));
+    const next = dynamicSchema(schema === undefined ? state.schema : TableSchema.fromYson(schema));
     return state.schema.isSorted && next.isSorted
       ? await stageSortedRows(environment, node, next, path)
       : undefined;
@@ -78,7 +79,7 @@ export function alterTable(
   const becomesDynamic = options.dynamic ?? state.dynamic;
   if (options.schema !== undefined) {
     const parsed = TableSchema.fromYson(options.schema);
-    const schema = becomesDynamic ? toDynamicSchema(parsed) : parsed;
+    const schema = becomesDynamic ? dynamicSchema(parsed) : parsed;
     const isEmpty = !state.dynamic && staticStatistics(environment, state).rowCount === 0;
     checkAlter(state.schema, schema, { dynamic: becomesDynamic, empty: isEmpty });
     const known = new Set(state.valueColumns);

@@ -1,9 +1,10 @@
 /** What `create` makes of the attributes of a new table. Specified in: tablet_manager.cpp. */
 import { assert, bare, type YsonValue, YtError } from "@qyt/base";
-import { TableSchema, toDynamicSchema, validateStaticTableSchema } from "@qyt/schema";
+import { TableSchema, validateStaticTableSchema } from "@qyt/schema";
 import { type CreateInput, checkBundle, type Draft } from "../../cypress/index.ts";
 import { noReplicaId } from "../replicated/replica-state.ts";
 import { ComputedColumns } from "./computed-columns.ts";
+import { dynamicSchema } from "./dynamic-schema.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { parseQueueSetting, queueSettings } from "./queue-attributes.ts";
 import { tableSettings } from "./settings.ts";
@@ -74,7 +75,7 @@ export function createState(
   if (given === undefined) {
     throw new YtError('"schema" is mandatory for dynamic tables');
   }
-  const schema = toDynamicSchema(TableSchema.fromYson(given));
+  const schema = dynamicSchema(TableSchema.fromYson(given));
   ComputedColumns.of(schema);
   const isSorted = schema.keyColumnCount > 0;
   const pivots = readPivots(schema, isSorted, tabletCount, pivotKeys);
