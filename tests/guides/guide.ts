@@ -155,7 +155,10 @@ export class GuideRun {
       cwd: this.folder.path,
       timeoutMs: 60_000,
       env: {
-        PATH: `${join(root, ".venvs/full/bin")}${delimiter}${process.env["PATH"] ?? ""}`,
+        // The commands of the page, where a test puts some, then the real client.
+        PATH: [join(this.folder.path, "bin"), join(root, ".venvs/full/bin"), process.env["PATH"] ?? ""].join(
+          delimiter,
+        ),
         HOME: home,
         USER: "bob",
         LANG: "C.UTF-8",
