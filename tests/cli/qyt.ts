@@ -13,13 +13,14 @@ export interface Outcome {
 /** Runs a command that ends by itself, or is stopped with SIGTERM once it has printed `stopAfter`. */
 export function qyt(
   args: readonly string[],
-  options: { cwd?: string; stopAfter?: string } = {},
+  options: { cwd?: string; stopAfter?: string; env?: Readonly<Record<string, string>> } = {},
 ): Promise<Outcome> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [script, ...args], {
       stdio: ["ignore", "pipe", "pipe"],
       timeout: 25_000,
       killSignal: "SIGKILL",
+      env: { ...process.env, ...options.env },
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     });
     let stdout = "";

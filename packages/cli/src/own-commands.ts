@@ -29,6 +29,26 @@ export const ownCommands: readonly OwnCommand[] = [
     load: async () => (await import("./commands/acl.ts")).aclCommand(),
   },
   {
+    name: "queue",
+    summary: "Queues for people: describe, tail, create, set-retention, set-export.",
+    load: async () => (await import("./commands/queue.ts")).queueCommand(),
+  },
+  {
+    name: "consumer",
+    summary: "Consumers for people: where they stand and how far behind they are.",
+    load: async () => (await import("./commands/consumer.ts")).consumerCommand(),
+  },
+  {
+    name: "producer",
+    summary: "Producers for people: their sessions.",
+    load: async () => (await import("./commands/producer.ts")).producerCommand(),
+  },
+  {
+    name: "bench",
+    summary: "Measure a cluster: rows in, rows out, latency.",
+    load: async () => (await import("./commands/bench.ts")).benchCommand(),
+  },
+  {
     name: "completion",
     summary: "Print what a shell needs to complete command lines.",
     load: async () => (await import("./commands/completion.ts")).completionCommand(),
