@@ -27,7 +27,7 @@ function page(name: string): string {
 
 /** Sources of all that can raise an error in a server or in a queue agent. */
 function sources(): string[] {
-  return ["base", "yson", "schema", "ql", "server", "queue-agent"].flatMap((name) => {
+  return ["base", "yson", "schema", "ql", "server", "queue-agent", "flow"].flatMap((name) => {
     const folder = fileURLToPath(new URL(`packages/${name}/src/`, root));
     return readdirSync(folder, { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".ts") && !/\.test\.ts$|codes\.ts$|error-description/.test(file))
