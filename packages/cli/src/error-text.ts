@@ -17,7 +17,8 @@ const dullAttributes: ReadonlySet<string> = new Set([
 ]);
 
 /** Lines with a line break at the end of each. */
-export function errorText(error: YtError): string {
+export function errorText(thrown: unknown): string {
+  const error = toYtError(thrown);
   const more = details(error);
   const lines = [...messages(error, 0), ...(more.length === 0 ? [] : ["", ...more])];
   return lines.map((line) => `${line}\n`).join("");

@@ -1,7 +1,5 @@
 /** A command line that is none of qyt's own commands: help, or a command of `yt`. */
-import { toYtError } from "@qyt/base";
 import type { Environment } from "./cluster-address.ts";
-import { errorText } from "./error-text.ts";
 import { commandHelp, generalHelp } from "./help.ts";
 import { ownCommands } from "./own-commands.ts";
 import { closestName } from "./suggestions.ts";
@@ -23,6 +21,10 @@ export async function runLine(words: readonly string[], environment: Environment
     if (command === undefined) {
       throw unknownCommand(name);
     }
+    if (others.includes("--help") || others.includes("-h")) {
+      await showHelp(command);
+      return 0;
+    }
     const { runYtCommand } = await import("./yt/run.ts");
     return await runYtCommand({ command, words: others, globals: uses }, environment, showHelp);
   } catch (thrown) {
@@ -31,7 +33,8 @@ export async function runLine(words: readonly string[], environment: Environment
       process.stderr.write(`${name}: error: ${thrown.message}\n(${name} --help shows what it takes)\n`);
       return usageExitCode;
     }
-    process.stderr.write(errorText(toYtError(thrown)));
+    const { errorText } = await import("./error-text.ts");
+    process.stderr.write(errorText(thrown));
     return 1;
   }
 }
