@@ -47,6 +47,7 @@ export class ConsumedQueue {
       sessionTimeoutMs: 400,
       layoutPeriodMs: 100,
       waitTimeoutMs: 500,
+      closeTimeoutMs: 300,
       onEvent: (event) => this.events.push(event),
       ...options,
     });

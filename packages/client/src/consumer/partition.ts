@@ -42,6 +42,8 @@ export class Partition {
   /** The stored offset. */
   committed: bigint;
   attempts: Attempts;
+  /** Whether `attempts` has the one that is under way. */
+  isCountedAhead = false;
   /** Rows of the next batch at most: 1 after a failure, twice as many after each success. */
   sizeLimit = Number.POSITIVE_INFINITY;
   isPaused = false;
@@ -92,6 +94,7 @@ export class Partition {
     this.#pull.abort();
     this.committed = offset;
     this.attempts = noAttempts;
+    this.isCountedAhead = false;
     this.buffer.reset(offset);
     this.#host.changed.notify();
   }

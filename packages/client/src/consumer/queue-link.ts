@@ -167,7 +167,7 @@ export class QueueLink {
         low = (typeof index === "bigint" && index > middle ? index : middle) + 1n;
       }
     }
-    return low < bounds.end ? low : bounds.end;
+    return low;
   }
 
   async #rowIndexAt(partition: number, offset: bigint): Promise<bigint | undefined> {
