@@ -84,7 +84,8 @@ export class FixedLayout {
 
   /** All streams of all partitions are drained or further. */
   get isDrained(): boolean {
-    return [...this.#traverse.values()].every((traverse) => traverse.state !== "active");
+    const traverses = [...this.#traverse.values()];
+    return traverses.length > 0 && traverses.every((traverse) => traverse.state !== "active");
   }
 
   get partitions(): readonly PartitionLayout[] {
@@ -108,6 +109,14 @@ export class FixedLayout {
     return this.#traverse.get(stream);
   }
 
+  /** No jobs: what is under way is left as it is. They are started again by the next cycles once it is `working`. */
+  pause(): void {
+    this.state = "paused";
+    for (const partition of this.#partitions.values()) {
+      this.#dismiss(partition);
+    }
+  }
+
   /** One cycle: jobs that are lost or over are started anew elsewhere; streams are united. */
   async cycle(): Promise<void> {
     const nowMs = this.#clock.monotonic();
@@ -116,8 +125,10 @@ export class FixedLayout {
         this.#workers.delete(address);
       }
     }
-    for (const partition of this.#partitions.values()) {
-      await this.#place(partition);
+    if (this.state !== "paused") {
+      for (const partition of this.#partitions.values()) {
+        await this.#place(partition);
+      }
     }
     this.#unite();
   }
