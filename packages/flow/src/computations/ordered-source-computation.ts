@@ -5,7 +5,7 @@
  * Specified in: yt/yt/flow/library/cpp/computation/swift_ordered_source_computation.cpp,
  * transform_ordered_source_computation.cpp.
  */
-import { durationOfText, emptyMap, type YsonMap, YtError } from "@qyt/base";
+import { emptyMap, type YsonMap, YtError } from "@qyt/base";
 import { column, type PhysicalType, rowValuesWeight, TableSchema } from "@qyt/schema";
 import type { BatchLimits, EpochTime, OrderedSource, SourceUnit } from "../connectors/connector.ts";
 import type { CompiledFunction } from "../functions/process-function.ts";
@@ -25,6 +25,7 @@ import { compileFunction, FunctionRunner, keyed } from "./function-runner.ts";
 import type { EpochResult, JobConditions, JobContext } from "./job-context.ts";
 import { InternalStateRows, KeyStates } from "./key-states.ts";
 import { OutputSide } from "./output-side.ts";
+import { readWindowOf } from "./read-window.ts";
 import { keyStatesAt, ServiceStates } from "./service-states.ts";
 import { below, SinkSet } from "./sink-set.ts";
 import { SkipFilter } from "./skip-filter.ts";
@@ -34,7 +35,6 @@ import { TimestampMemory } from "./timestamp-memory.ts";
 const sourceState = "source/v0";
 const generatorState = "watermark_generator/v0";
 const memoryState = "timestamp_memory/v0";
-const defaultReadWindowMs = 600_000;
 /** An unused sequence number is good for another try that long. */
 const timeReuseMs = 1_000;
 /** `[source stream id, identity, index]`. */
@@ -489,13 +489,4 @@ export class OrderedSourceComputation {
     }
     this.isFinished = true;
   }
-}
-
-/** `max_read_window` in milliseconds. */
-function readWindowOf(parameters: YsonMap): number {
-  const value = parameters.get("max_read_window");
-  if (typeof value === "string") {
-    return durationOfText(value) ?? defaultReadWindowMs;
-  }
-  return typeof value === "bigint" || typeof value === "number" ? Number(value) : defaultReadWindowMs;
 }

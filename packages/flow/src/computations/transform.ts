@@ -202,10 +202,7 @@ export class TransformComputation {
     this.#skip.use(this.#conditions.dynamicSpec.skipIfExpression);
     for (const item of batch) {
       const isOld = item.message.systemTimestamp < this.#inputWatermark;
-      (isOld || this.#skip.matches(item.message) || this.#waiting.has(item.message.messageId)
-        ? skipped
-        : candidates
-      ).push(item);
+      (isOld || this.#skip.matches(item.message) ? skipped : candidates).push(item);
     }
     let fresh = candidates;
     if (!this.#isSwift && this.#job.spec.parameters.get("processing_mode") !== "at_least_once_consistent") {
