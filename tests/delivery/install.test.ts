@@ -76,7 +76,9 @@ describe("files of the deployment", () => {
     expect(image).toContain("PATH=/opt/qyt/bin:$PATH");
   });
 
-  it("the configurations of the compose file are such as qyt reads", async () => {
+  it("the configurations of the image and of the compose file are such as qyt reads", async () => {
+    const { clusters } = await readConfig(join(checkout, "deploy/qyt.yson"));
+    expect(Object.keys(clusters ?? {})).toEqual(["primary"]);
     const compose = await readFile(join(checkout, "deploy/compose.yaml"), "utf8");
     const contents = [...compose.matchAll(/content: \|\n((?: {6}.*\n)+)/g)].map(([, text]) => text ?? "");
     expect(contents).toHaveLength(2);
