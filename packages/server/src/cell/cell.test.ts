@@ -8,6 +8,7 @@ import {
   commitChannel,
   keyspace,
   MemoryStore,
+  RecordBuffer,
   type Store,
   storeKey,
   WriteBatch,
@@ -362,6 +363,7 @@ describe("records", () => {
       });
       expect(() => cell.get(key("a"))).toThrow(error);
       expect(() => [...cell.range(key("a"), key("c"))]).toThrow(error);
+      expect(() => cell.visit(key("a"), key("c"), new RecordBuffer(), () => true)).toThrow(error);
       expect(() => cell.snapshot().get(key("a"))).toThrow(error);
       expect(cell.get(key("b"))).toEqual(bytes("v"));
       const report = await checkStore(store);
@@ -372,6 +374,8 @@ describe("records", () => {
   it("report a record that was cut short or moved to another key", async () => {
     const { cell } = await damaged((record) => record.subarray(0, 3));
     expect(() => cell.get(key("a"))).toThrow("Stored record is damaged");
+    const visit = () => cell.visit(key("a"), key("b"), new RecordBuffer(), () => true);
+    expect(visit).toThrow("Stored record is damaged");
     const moved = await damaged((record) => record);
     const raw = new WriteBatch();
     raw.put(key("b"), moved.store.get(key("a")) ?? Buffer.alloc(0));

@@ -8,6 +8,7 @@ import { channel } from "node:diagnostics_channel";
 import { assert, type Clock, limits, type Random, toYtError, YtError } from "@qyt/base";
 import { type DeletionOptions, RangeDeletions } from "./deletions.ts";
 import { checkFormat, decodeState, encodeState, stateKey, writeFormat } from "./meta.ts";
+import type { RecordBuffer, RecordVisitor } from "./record-buffer.ts";
 import { RecordReader, RecordSnapshot } from "./records.ts";
 import type { Entry, RangeOptions, Reader, Snapshot, Store } from "./store.ts";
 import { TimestampSource } from "./timestamps.ts";
@@ -197,6 +198,11 @@ export class Cell implements Reader {
   /** See `Reader.range`. @throws YtError 721 when a record is damaged */
   range(from: Uint8Array, to: Uint8Array, options?: RangeOptions): Iterable<Entry> {
     return this.#reader.range(from, to, options);
+  }
+
+  /** See `Reader.visit`. @throws YtError 721 when a record is damaged */
+  visit(from: Uint8Array, to: Uint8Array, record: RecordBuffer, visit: RecordVisitor): void {
+    this.#reader.visit(from, to, record, visit);
   }
 
   /** Verified reads at this point in time. */

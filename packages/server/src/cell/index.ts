@@ -30,6 +30,7 @@ export {
 export { type LmdbStoreOptions, openLmdbStore } from "./lmdb-store.ts";
 export { MemoryStore } from "./memory-store.ts";
 export { dataFormatVersion } from "./meta.ts";
+export { RecordBuffer, type RecordVisitor } from "./record-buffer.ts";
 export type {
   Entry,
   RangeOptions,

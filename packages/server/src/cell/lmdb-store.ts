@@ -9,7 +9,9 @@ import { open, type RootDatabase, type Transaction } from "lmdb";
 import { CommitQueue } from "./commit-queue.ts";
 import { lockDirectory } from "./directory-lock.ts";
 import { keyAfter } from "./keyspace.ts";
+import { LmdbCodec } from "./lmdb-codec.ts";
 import { explainFailure } from "./lmdb-errors.ts";
+import type { RecordBuffer, RecordVisitor } from "./record-buffer.ts";
 import type { Entry, RangeOptions, Reader, Snapshot, Store, StoreMetrics } from "./store.ts";
 import type { WriteBatch } from "./write-batch.ts";
 
@@ -37,7 +39,6 @@ const settings = {
   overlappingSync: false,
   // There is one transaction at a time, made by `CommitQueue`; the library need not gather as well.
   eventTurnBatching: false,
-  keyEncoding: "binary",
   encoding: "binary",
   compression: false,
   cache: false,
@@ -52,11 +53,12 @@ const settings = {
 export async function openLmdbStore(directory: string, options: LmdbStoreOptions = {}): Promise<Store> {
   const lock = await lockDirectory(directory);
   try {
-    const database = openDatabase(directory, options.mapSizeBytes ?? 2 ** 40);
+    const codec = new LmdbCodec();
+    const database = openDatabase(directory, codec, options.mapSizeBytes ?? 2 ** 40);
     // LMDB flushes the file, not the names that lead to it.
     await flushDirectory(directory);
     await flushDirectory(dirname(resolve(directory)));
-    return new LmdbStore(database, options, () => lock.release());
+    return new LmdbStore(database, codec, options, () => lock.release());
   } catch (thrown) {
     await lock.release();
     throw new YtError(`Cannot open data directory "${directory}"`, {
@@ -66,15 +68,15 @@ export async function openLmdbStore(directory: string, options: LmdbStoreOptions
 }
 
 /** Where the address space is limited (`ulimit -v`), a smaller map must do; the library lets it grow. */
-function openDatabase(directory: string, mapSize: number): Database {
+function openDatabase(directory: string, codec: LmdbCodec, mapSize: number): Database {
   try {
-    return open<Buffer, Buffer>({ ...settings, path: directory, mapSize });
+    return open<Buffer, Buffer>({ ...settings, ...codec.options, path: directory, mapSize });
   } catch (thrown) {
     const smallMapSize = 2 ** 30;
     if (mapSize <= smallMapSize) {
       throw thrown;
     }
-    return openDatabase(directory, smallMapSize);
+    return openDatabase(directory, codec, smallMapSize);
   }
 }
 
@@ -87,15 +89,22 @@ async function flushDirectory(path: string): Promise<void> {
 
 class LmdbStore implements Store {
   readonly #database: Database;
+  readonly #codec: LmdbCodec;
   readonly #reader: LmdbReader;
   readonly #queue: CommitQueue;
   readonly #onClosed: () => Promise<void>;
   readonly #snapshots = new Set<LmdbSnapshot>();
   #isClosed = false;
 
-  constructor(database: Database, options: LmdbStoreOptions, onClosed: () => Promise<void>) {
+  constructor(
+    database: Database,
+    codec: LmdbCodec,
+    options: LmdbStoreOptions,
+    onClosed: () => Promise<void>,
+  ) {
     this.#database = database;
-    this.#reader = new LmdbReader(database);
+    this.#codec = codec;
+    this.#reader = new LmdbReader(database, codec);
     this.#onClosed = onClosed;
     this.#queue = new CommitQueue({
       flush: (group) => this.#flush(group),
@@ -118,9 +127,14 @@ class LmdbStore implements Store {
     return this.#reader.range(from, to, options);
   }
 
+  visit(from: Uint8Array, to: Uint8Array, record: RecordBuffer, visit: RecordVisitor): void {
+    this.#checkOpen();
+    this.#reader.visit(from, to, record, visit);
+  }
+
   snapshot(): Snapshot {
     this.#checkOpen();
-    const snapshot = new LmdbSnapshot(this.#database, () => this.#snapshots.delete(snapshot));
+    const snapshot = new LmdbSnapshot(this.#database, this.#codec, () => this.#snapshots.delete(snapshot));
     this.#snapshots.add(snapshot);
     return snapshot;
   }
@@ -179,10 +193,12 @@ const maxPageBytes = 256 * 1024;
 
 class LmdbReader implements Reader {
   readonly #database: Database;
+  readonly #codec: LmdbCodec;
   readonly #options: { readonly transaction?: Transaction };
 
-  constructor(database: Database, transaction?: Transaction) {
+  constructor(database: Database, codec: LmdbCodec, transaction?: Transaction) {
     this.#database = database;
+    this.#codec = codec;
     this.#options = transaction === undefined ? {} : { transaction };
   }
 
@@ -219,6 +235,25 @@ class LmdbReader implements Reader {
     }
   }
 
+  visit(from: Uint8Array, to: Uint8Array, record: RecordBuffer, visit: RecordVisitor): void {
+    const start = bound(from);
+    const end = bound(to);
+    if (Buffer.compare(start, end) >= 0) {
+      return;
+    }
+    const entries = this.#database.getRange({ start, end, ...this.#options })[Symbol.iterator]();
+    const readNext = () => entries.next();
+    try {
+      while (this.#codec.readInto(record, readNext).done !== true) {
+        if (!visit(record)) {
+          return;
+        }
+      }
+    } finally {
+      entries.return?.();
+    }
+  }
+
   /** The next entries of [low, high); none only at the end. */
   #page(low: Buffer, high: Buffer, maxEntries: number, options: RangeOptions): Entry[] {
     const bounds =
@@ -252,10 +287,10 @@ class LmdbSnapshot implements Snapshot {
   readonly #onReleased: () => void;
   #isReleased = false;
 
-  constructor(database: Database, onReleased: () => void) {
+  constructor(database: Database, codec: LmdbCodec, onReleased: () => void) {
     this.#onReleased = onReleased;
     this.#transaction = database.useReadTransaction();
-    this.#reader = new LmdbReader(database, this.#transaction);
+    this.#reader = new LmdbReader(database, codec, this.#transaction);
   }
 
   get(key: Uint8Array): Buffer | undefined {

@@ -3,6 +3,8 @@
  * value. Reads verify it, so damage on the disk is an error and never a wrong answer.
  */
 import { YtError } from "@qyt/base";
+import { crc32Of } from "./crc32.ts";
+import { type RecordBuffer, type RecordVisitor, visitRecords } from "./record-buffer.ts";
 import type { Entry, RangeOptions, Reader, Snapshot } from "./store.ts";
 import { checksumBytes, recordChecksum } from "./write-batch.ts";
 
@@ -58,6 +60,28 @@ export class RecordReader implements Reader {
       yield { key, value: openRecord(key, value) };
     }
   }
+
+  /** @throws YtError 721 when a record is damaged */
+  visit(from: Uint8Array, to: Uint8Array, record: RecordBuffer, visit: RecordVisitor): void {
+    visitRecords(this.#raw, from, to, record, () => {
+      verify(record);
+      return visit(record);
+    });
+  }
+}
+
+/** Verifies the checksum in front of the value, and goes past it. */
+function verify(record: RecordBuffer): void {
+  const { bytes, view, keyStart, keyEnd, valueStart: start, valueEnd } = record;
+  const valueStart = start + checksumBytes;
+  if (
+    valueStart > valueEnd ||
+    view.getUint32(start) !==
+      crc32Of(bytes, view, valueStart, valueEnd, crc32Of(bytes, view, keyStart, keyEnd))
+  ) {
+    throw damaged(bytes.subarray(keyStart, keyEnd), valueEnd - start);
+  }
+  record.valueStart = valueStart;
 }
 
 export class RecordSnapshot extends RecordReader implements Snapshot {

@@ -11,6 +11,7 @@ import {
   type Store,
   WriteBatch,
 } from "./index.ts";
+import { RecordBuffer, visitRecords } from "./record-buffer.ts";
 
 interface Engine {
   readonly name: string;
@@ -49,6 +50,20 @@ function batchOf(entries: Readonly<Record<string, string | undefined>>): WriteBa
 
 function keysOf(reader: Reader, from: string, to: string, options?: RangeOptions): string {
   return [...reader.range(key(from), key(to), options)].map((entry) => entry.key.toString()).join(" ");
+}
+
+/** What a model of a store has at a key, in one text: long buffers are compared slowly. */
+const textOf = (name: string, value: Buffer): string => `${name} ${value.toString("latin1")}`;
+
+/** Keys and values, looked at after the visit. */
+function visited(reader: Reader, from: Buffer, to: Buffer): string[] {
+  const views: [Buffer, Buffer][] = [];
+  visitRecords(reader, from, to, new RecordBuffer(), (record) => {
+    const { bytes, keyStart, keyEnd, valueStart, valueEnd } = record;
+    views.push([bytes.subarray(keyStart, keyEnd), bytes.subarray(valueStart, valueEnd)]);
+    return true;
+  });
+  return views.map(([name, value]) => textOf(name.toString("hex"), value));
 }
 
 describe.each(engines)("$name", ({ open }) => {
@@ -222,8 +237,41 @@ describe.each(engines)("$name", ({ open }) => {
         const expected = (reverse ? inside.toReversed() : inside).slice(0, limit);
         const actual = [...store.range(from, to, { reverse, limit })];
         expect(actual.map((entry) => [entry.key.toString("hex"), entry.value])).toEqual(expected);
+        expect(visited(store, from, to).slice(0, limit)).toEqual(
+          inside.slice(0, limit).map(([name, value]) => textOf(name, value)),
+        );
       }
     }
+  });
+
+  it("visits records that may be kept, and be left half way, with other reads in between", async () => {
+    const batch = new WriteBatch();
+    const model: [string, Buffer][] = [];
+    for (let i = 0; i < 300; ++i) {
+      const name = `k${String(i).padStart(5, "0")}`;
+      const value = Buffer.alloc((i * 977) % 8160, i);
+      batch.put(key(name), value);
+      model.push([key(name).toString("hex"), value]);
+    }
+    await store.commit(batch);
+    expect(visited(store, key("k"), key("l"))).toEqual(model.map(([name, value]) => textOf(name, value)));
+    const record = new RecordBuffer(64);
+    let names = "";
+    visitRecords(store, key("k"), key("l"), record, ({ bytes, keyStart, keyEnd }) => {
+      const name = bytes.subarray(keyStart, keyEnd);
+      expect(visited(store, name, Buffer.concat([name, Buffer.of(0)]))).toHaveLength(1);
+      expect(store.get(name)).toEqual(model[names.length / 6]?.[1]);
+      names += name.toString();
+      return names.length < 30;
+    });
+    expect(names).toBe("k00000k00001k00002k00003k00004");
+    const failing = () =>
+      visitRecords(store, key("k"), key("l"), record, () => {
+        throw new Error("visitor failed");
+      });
+    expect(failing).toThrow("visitor failed");
+    expect(store.get(key("k00007"))).toEqual(model[7]?.[1]);
+    expect([...store.range(key("k"), key("l"), { limit: 1 })][0]?.key).toEqual(key("k00000"));
   });
 
   it("refuses everything after close", async () => {
