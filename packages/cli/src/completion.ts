@@ -1,7 +1,8 @@
 /** Completion of commands and options for shells: plain lists, so that nothing has to run while one types. */
 import { namesOf } from "./help.ts";
-import { ownCommands } from "./own-commands.ts";
-import { optionsOf, type YtCommand } from "./yt/command.ts";
+import type { OwnCommand } from "./own-command.ts";
+import { optionsOf } from "./yt/argument.ts";
+import type { YtCommand } from "./yt/command.ts";
 import { commonArguments, globalArguments, ytFamilies } from "./yt/table.ts";
 
 export const shells = ["bash", "zsh", "fish"] as const;
@@ -14,8 +15,8 @@ interface Completed {
   readonly options: readonly { readonly spelling: string; readonly help: string }[];
 }
 
-export function completionScript(shell: Shell): string {
-  const commands = completedCommands();
+export function completionScript(shell: Shell, ownCommands: readonly OwnCommand[]): string {
+  const commands = completedCommands(ownCommands);
   switch (shell) {
     case "bash":
       return bashScript(commands);
@@ -26,7 +27,7 @@ export function completionScript(shell: Shell): string {
   }
 }
 
-function completedCommands(): readonly Completed[] {
+function completedCommands(ownCommands: readonly OwnCommand[]): readonly Completed[] {
   const own = ownCommands.map(({ name, summary }) => ({ names: [name], summary, options: [] }));
   const others = ytFamilies.flatMap(({ commands }) =>
     commands.map((command) => ({

@@ -1,6 +1,7 @@
 /** What `--help` prints, made from the tables of commands. */
-import type { OwnCommand } from "./own-commands.ts";
-import { type Argument, optionsOf, type YtCommand, type YtFamily } from "./yt/command.ts";
+import type { OwnCommand } from "./own-command.ts";
+import { type Argument, optionsOf } from "./yt/argument.ts";
+import type { YtCommand, YtFamily } from "./yt/command.ts";
 import { commonArguments, globalArguments } from "./yt/table.ts";
 
 const nameWidth = 34;

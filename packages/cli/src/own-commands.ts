@@ -1,11 +1,5 @@
 /** The commands that `yt` does not have: what each is for, and where it is. Loaded when it runs. */
-import type { Command } from "commander";
-
-export interface OwnCommand {
-  readonly name: string;
-  readonly summary: string;
-  readonly load: () => Promise<Command>;
-}
+import type { OwnCommand } from "./own-command.ts";
 
 export const ownCommands: readonly OwnCommand[] = [
   {
@@ -51,6 +45,6 @@ export const ownCommands: readonly OwnCommand[] = [
   {
     name: "completion",
     summary: "Print what a shell needs to complete command lines.",
-    load: async () => (await import("./commands/completion.ts")).completionCommand(),
+    load: async () => (await import("./commands/completion.ts")).completionCommand(ownCommands),
   },
 ];

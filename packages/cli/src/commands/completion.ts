@@ -2,6 +2,7 @@
 import { YtError } from "@qyt/base";
 import { Command } from "commander";
 import { completionScript, shells } from "../completion.ts";
+import type { OwnCommand } from "../own-command.ts";
 
 const help = `
 Examples:
@@ -9,7 +10,7 @@ Examples:
   qyt completion zsh > "\${fpath[1]}/_qyt"                              every zsh from now on
   qyt completion fish > ~/.config/fish/completions/qyt.fish            every fish from now on`;
 
-export function completionCommand(): Command {
+export function completionCommand(ownCommands: readonly OwnCommand[]): Command {
   return new Command("completion")
     .description("Print what a shell needs to complete command lines.")
     .argument("<shell>", shells.join(", "))
@@ -19,6 +20,6 @@ export function completionCommand(): Command {
       if (known === undefined) {
         throw new YtError(`There is no completion for "${shell}": use ${shells.join(", ")}`);
       }
-      process.stdout.write(completionScript(known));
+      process.stdout.write(completionScript(known, ownCommands));
     });
 }

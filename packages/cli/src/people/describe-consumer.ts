@@ -1,7 +1,7 @@
 /** `qyt consumer describe` and `qyt consumer lag`: where a consumer stands in each queue that it reads. */
 import { mapOf, type YsonValue } from "@qyt/base";
 import type { YtClient } from "@qyt/client";
-import type { ClientOf } from "./describe-queue.ts";
+import type { ClientOf } from "./queue-facts.ts";
 import {
   agentFacts,
   integerOf,

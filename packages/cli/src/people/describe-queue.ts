@@ -2,11 +2,15 @@
 import { mapOf, type YsonValue } from "@qyt/base";
 import type { YtClient } from "@qyt/client";
 import { consumerReport } from "./describe-consumer.ts";
-import { agentFacts, objectPath, partitionsOf, registrationsOf, textOf } from "./queue-facts.ts";
+import {
+  agentFacts,
+  type ClientOf,
+  objectPath,
+  partitionsOf,
+  registrationsOf,
+  textOf,
+} from "./queue-facts.ts";
 import { durationText, fieldsOf, grouped, type Report, sizeText } from "./report.ts";
-
-/** Clients of other clusters, by name. @throws YtError when a cluster has no address */
-export type ClientOf = (cluster: string) => Promise<YtClient>;
 
 export async function describeQueue(client: YtClient, path: string, clientOf: ClientOf): Promise<Report> {
   const queue = objectPath(path);

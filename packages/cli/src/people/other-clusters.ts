@@ -3,7 +3,7 @@ import { toYtError, YtError } from "@qyt/base";
 import { createClient, type YtClient } from "@qyt/client";
 import { type ConnectionFlags, clientOptions, type Environment } from "../connection.ts";
 import { aliasVariable, parseAliases } from "../up/aliases.ts";
-import type { ClientOf } from "./describe-queue.ts";
+import type { ClientOf } from "./queue-facts.ts";
 import { textOf } from "./queue-facts.ts";
 
 export class OtherClusters {

@@ -16,6 +16,9 @@ import type { YtClient } from "@qyt/client";
 import { parseRichPath, writeYsonText } from "@qyt/yson";
 import { fieldsOf } from "./report.ts";
 
+/** Clients of other clusters, by name. @throws YtError when a cluster has no address */
+export type ClientOf = (cluster: string) => Promise<YtClient>;
+
 export interface PartitionFacts {
   readonly index: number;
   readonly state: string;

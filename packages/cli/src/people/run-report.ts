@@ -1,8 +1,8 @@
 /** Running a command that prints a report: connect, ask, print, close. */
 import type { YtClient } from "@qyt/client";
 import { type ConnectionFlags, connect } from "../connection.ts";
-import type { ClientOf } from "./describe-queue.ts";
 import { OtherClusters } from "./other-clusters.ts";
+import type { ClientOf } from "./queue-facts.ts";
 import { type FormatFlags, formatOf, type Report, renderReport } from "./report.ts";
 
 export async function runReport(

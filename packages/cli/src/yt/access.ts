@@ -1,5 +1,6 @@
 /** Commands on users, groups, rights, accounts and tokens. */
-import { answerFormat, flag, hybrid, option, positional, readFrom, type YtFamily } from "./command.ts";
+import { answerFormat, flag, hybrid, option, positional, readFrom } from "./argument.ts";
+import type { YtFamily } from "./command.ts";
 
 const member = [hybrid("member", "user or group", "text"), hybrid("group", "the group", "text")];
 const user = positional("user", "the user", "text", { parameters: [] });

@@ -1,7 +1,7 @@
 /** The values of a command's arguments: options first, then what stands by its place. */
 import { bare, isList, isMap, type YsonValue, YtError } from "@qyt/base";
 import { parseYson } from "@qyt/yson";
-import { type Argument, optionsOf } from "./command.ts";
+import { type Argument, optionsOf } from "./argument.ts";
 import { UsageError } from "./usage-error.ts";
 import { type OptionUse, sortWords } from "./words.ts";
 

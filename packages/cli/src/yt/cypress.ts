@@ -8,8 +8,8 @@ import {
   readFrom,
   suppressSync,
   toggle,
-  type YtFamily,
-} from "./command.ts";
+} from "./argument.ts";
+import type { YtFamily } from "./command.ts";
 
 const recursive = flag("recursive", "create the parents that are missing", {
   options: ["-r", "--recursive"],

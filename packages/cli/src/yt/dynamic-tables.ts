@@ -8,8 +8,8 @@ import {
   positional,
   rowFormat,
   toggle,
-  type YtFamily,
-} from "./command.ts";
+} from "./argument.ts";
+import type { YtFamily } from "./command.ts";
 
 const tablets: readonly Argument[] = [
   hybrid("path", "the table"),

@@ -1,5 +1,6 @@
 /** Commands for whatever else the API has. */
-import { answerFormat, flag, positional, type YtFamily } from "./command.ts";
+import { answerFormat, flag, positional } from "./argument.ts";
+import type { YtFamily } from "./command.ts";
 
 export const others: YtFamily = {
   title: "Other",

@@ -1,14 +1,6 @@
 /** Commands of the Queue API. */
-import {
-  type Argument,
-  answerFormat,
-  flag,
-  hybrid,
-  option,
-  rowFormat,
-  toggle,
-  type YtFamily,
-} from "./command.ts";
+import { type Argument, answerFormat, flag, hybrid, option, rowFormat, toggle } from "./argument.ts";
+import type { YtFamily } from "./command.ts";
 
 const queue = hybrid(
   "queue_path",

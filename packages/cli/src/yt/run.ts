@@ -2,8 +2,9 @@
 import { isList, type YsonValue, YtError } from "@qyt/base";
 import { clusterAddress, type Environment } from "../cluster-address.ts";
 import { version } from "../version.ts";
+import type { Argument } from "./argument.ts";
 import { readArguments, Values, valuesOfOptions } from "./arguments.ts";
-import type { Argument, YtCommand } from "./command.ts";
+import type { YtCommand } from "./command.ts";
 import type { Context } from "./context.ts";
 import { nodeTransport } from "./node-transport.ts";
 import { runRequest } from "./printing.ts";

@@ -1,6 +1,7 @@
 /** All commands that qyt has of the `yt` command line, and the options of each of them. */
 import { access } from "./access.ts";
-import { type Argument, flag, option, type YtCommand, type YtFamily } from "./command.ts";
+import { type Argument, flag, option } from "./argument.ts";
+import type { YtCommand, YtFamily } from "./command.ts";
 import { cypress } from "./cypress.ts";
 import { dynamicTables } from "./dynamic-tables.ts";
 import { others } from "./others.ts";

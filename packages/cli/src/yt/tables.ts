@@ -1,5 +1,6 @@
 /** Commands on static tables and files. */
-import { flag, hybrid, option, rowFormat, type YtCommand, type YtFamily } from "./command.ts";
+import { flag, hybrid, option, rowFormat } from "./argument.ts";
+import type { YtCommand, YtFamily } from "./command.ts";
 
 const compressed = flag("is_stream_compressed", "standard input is compressed with gzip already", {
   options: ["--compressed"],

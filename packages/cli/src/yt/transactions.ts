@@ -1,5 +1,6 @@
 /** Commands on transactions and locks. */
-import { flag, hybrid, option, type YtFamily } from "./command.ts";
+import { flag, hybrid, option } from "./argument.ts";
+import type { YtFamily } from "./command.ts";
 
 const transaction = hybrid("transaction", "id of the transaction", "text", {
   parameters: ["transaction_id"],

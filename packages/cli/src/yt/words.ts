@@ -3,7 +3,7 @@
  * stand anywhere, be cut short while they are clear, be written `--name=value`, and short flags be joined (`-rf`).
  * Facts by: Python's argparse, which `yt` uses.
  */
-import { type Argument, optionsOf } from "./command.ts";
+import { type Argument, optionsOf } from "./argument.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface OptionUse {

@@ -114,10 +114,7 @@ async function findRows(leader: Leader, filter: Filter, limit: number): Promise<
 }
 
 /** Ranges of `states`: a computation's, one key's, or those under the source key of a partition. */
-function statePrefixes(
-  filter: Filter,
-  partitions: readonly Partition[],
-): readonly RangeOptions["prefix"][] {
+function statePrefixes(filter: Filter, partitions: readonly Partition[]): readonly RangeOptions["prefix"][] {
   if (filter.computationId !== undefined) {
     const computation = ["computation_id", textCell(filter.computationId)] as const;
     return [filter.key === undefined ? [computation] : [computation, ["key", filter.key]]];

@@ -12,6 +12,7 @@ import {
 import { createClient, type Transport, type TransportRequest } from "@qyt/client";
 import { errorToYson, parseYson, writeJson, writeYson, writeYsonList } from "@qyt/yson";
 import { ClusterReads, type ClusterReadsOptions } from "../reads/cluster-reads.ts";
+import { bodyOf } from "./fake-wire.ts";
 
 export interface FakeAnswers {
   /** The output of a structured command. @throws YtError its error */
@@ -41,7 +42,7 @@ export class FakeProxy {
       try {
         const body = request.url.endsWith("/select_rows")
           ? await this.#rows(request)
-          : this.#results(parseYson(request.body ?? Buffer.alloc(0)));
+          : this.#results(parseYson(bodyOf(request) ?? Buffer.alloc(0)));
         return answer(200, body);
       } catch (thrown) {
         if (thrown instanceof YtError) {

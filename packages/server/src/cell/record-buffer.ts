@@ -3,7 +3,6 @@
  * of each key and each value spends most of its time on them.
  */
 import { RowOutput } from "@qyt/schema";
-import type { Reader } from "./store.ts";
 
 const pieceBytes = 64 * 1024;
 
@@ -49,28 +48,3 @@ export class RecordBuffer extends RowOutput {
 
 /** Looks at a record; false ends the visit. */
 export type RecordVisitor = (record: RecordBuffer) => boolean;
-
-/** `Reader.visit` of any reader. */
-export function visitRecords(
-  reader: Reader,
-  from: Uint8Array,
-  to: Uint8Array,
-  record: RecordBuffer,
-  visit: RecordVisitor,
-): void {
-  if (reader.visit !== undefined) {
-    reader.visit(from, to, record, visit);
-    return;
-  }
-  for (const { key, value } of reader.range(from, to)) {
-    record.addKey(key, viewOf(key), 0, key.length);
-    record.addValue(value, viewOf(value), value.length);
-    if (!visit(record)) {
-      return;
-    }
-  }
-}
-
-function viewOf(bytes: Buffer): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-}

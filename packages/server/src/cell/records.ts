@@ -4,8 +4,9 @@
  */
 import { YtError } from "@qyt/base";
 import { crc32Of } from "./crc32.ts";
-import { type RecordBuffer, type RecordVisitor, visitRecords } from "./record-buffer.ts";
+import type { RecordBuffer, RecordVisitor } from "./record-buffer.ts";
 import type { Entry, RangeOptions, Reader, Snapshot } from "./store.ts";
+import { visitRecords } from "./visit-records.ts";
 import { checksumBytes, recordChecksum } from "./write-batch.ts";
 
 /**

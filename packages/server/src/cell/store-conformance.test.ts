@@ -11,7 +11,8 @@ import {
   type Store,
   WriteBatch,
 } from "./index.ts";
-import { RecordBuffer, visitRecords } from "./record-buffer.ts";
+import { RecordBuffer } from "./record-buffer.ts";
+import { visitRecords } from "./visit-records.ts";
 
 interface Engine {
   readonly name: string;

@@ -35,7 +35,7 @@ const transport: Transport = {
   async send({ url, signal, body }) {
     const address = /^http:\/\/(.*)\/orchid$/.exec(url)?.[1] ?? "";
     const behaviour = behaviours.get(address);
-    expect(parseYson(body ?? Buffer.alloc(0))).toEqual(
+    expect(parseYson(body instanceof Uint8Array ? body : Buffer.alloc(0))).toEqual(
       mapOf({ method: "get", path: "/queue_agent/queues/primary:\\/\\/tmp\\/q/status/a" }),
     );
     asked.push(address);

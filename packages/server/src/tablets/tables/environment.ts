@@ -15,7 +15,7 @@ import { ReplicationErrors } from "../replicated/replication-errors.ts";
 import { putRetained, readRetained, SortedRows, SortedTabletFigures } from "../sorted/index.ts";
 import { DiskLedger } from "./disk-usage.ts";
 import { noQueueAgents, type QueueAgentAccess } from "./queue-agent-access.ts";
-import type { StagedCopies } from "./staged-copies.ts";
+import type { StagedCopies } from "./staged-copy.ts";
 import type { TableState } from "./table-state.ts";
 
 /** Of rows whose retention was not written down, versions younger than this had stayed. */

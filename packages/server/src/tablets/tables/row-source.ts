@@ -10,7 +10,8 @@ import { firstRowKey, type RowReadOptions, rowKeyAfter, type ScannedRows } from 
 import type { DynamicTableHandle } from "./dynamic-table-handle.ts";
 import { outputColumns, rowValues } from "./slice-writer.ts";
 
-const maxRowsPerBatch = 200;
+/** Few at first, as a query may want no more. */
+const maxRowsPerBatch = { first: 200, scanned: 1_000 } as const;
 
 /** Rows of an ordered table in (`$tablet_index`, `$row_index`) order. */
 export function orderedSource(table: DynamicTableHandle): RowSource {
@@ -24,7 +25,7 @@ export function orderedSource(table: DynamicTableHandle): RowSource {
           for (const slice of table.readableTablet(tabletIndex).read(fromRow, { toRow })) {
             const sources = outputColumns(schema, slice.format, names);
             appendRows(batch, slice, sources, tabletIndex);
-            if (batch.length >= maxRowsPerBatch) {
+            if (batch.length >= maxRowsPerBatch.first) {
               yield batch;
               batch = [];
               await turn();
@@ -132,15 +133,17 @@ export function sortedSource(
     async *scan(ranges: readonly KeyRange[], columns: readonly number[]) {
       requireReadableRanges(table, ranges);
       const { rows } = table;
+      let maxRows: number = maxRowsPerBatch.first;
       for (const range of ranges) {
         const to = upperKey(range.upper, rows.keyTypes);
         let from: Buffer | undefined = lowerKey(range.lower, rows.keyTypes);
         while (from !== undefined) {
-          const found: ScannedRows = rows.scan(from, to, timestamp, maxRowsPerBatch, options);
+          const found: ScannedRows = rows.scan(from, to, timestamp, maxRows, { ...options, columns });
           if (found.rows.length > 0) {
-            yield found.rows.map((row) => columns.map((position) => row[position] ?? null));
+            yield found.rows;
           }
           from = found.next;
+          maxRows = maxRowsPerBatch.scanned;
           if (from !== undefined) {
             await turn();
           }

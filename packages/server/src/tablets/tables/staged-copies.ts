@@ -11,21 +11,12 @@ import { putStaged } from "../sorted/retained-record.ts";
 import type { TableEnvironment } from "./environment.ts";
 import { dropSortedStaged } from "./sorted-switch.ts";
 import { sortedFigures } from "./sorted-tablets.ts";
+import type { StagedCopy } from "./staged-copy.ts";
 import { isSortedDynamic, type TableState, tableObjectType } from "./table-state.ts";
 
 /** A table with fewer versions is copied within the mutation. */
 const largeVersionCount = 20_000;
 const recordsPerCommit = 1_000;
-
-interface StagedCopy {
-  /** The source as it was. */
-  readonly state: TableState;
-  readonly rowsId: string;
-  isTaken: boolean;
-}
-
-/** By id of the source. */
-export type StagedCopies = ReadonlyMap<string, StagedCopy>;
 
 /**
  * Copies the rows of the large sorted tables at or below a node, calls `work`, and removes what that has not taken.

@@ -1,0 +1,8 @@
+/** A command that `yt` does not have. */
+import type { Command } from "commander";
+
+export interface OwnCommand {
+  readonly name: string;
+  readonly summary: string;
+  readonly load: () => Promise<Command>;
+}
