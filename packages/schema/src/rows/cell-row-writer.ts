@@ -193,6 +193,27 @@ export abstract class CellRowWriter implements RowWriter {
     this.output.piece(isFirst ? this.#empty : this.#close);
   }
 
+  writeCells(bytes: Buffer, view: DataView, starts: Int32Array, ends: Int32Array): void {
+    const output = this.output;
+    let isFirst = true;
+    for (let column = 0; column < this.#sources.length; column++) {
+      const start = starts[column] ?? 0;
+      const end = ends[column] ?? 0;
+      const isNull = isNullCell(bytes, start, end);
+      if (isNull && this.#skipNulls) {
+        continue;
+      }
+      this.#prefix(column, isFirst);
+      isFirst = false;
+      if (isNull) {
+        this.null(output);
+      } else {
+        this.cell(bytes, view, start, end, output);
+      }
+    }
+    output.piece(isFirst ? this.#empty : this.#close);
+  }
+
   writeMissing(): void {
     this.output.piece(this.#missing);
   }
@@ -244,8 +265,7 @@ export abstract class CellRowWriter implements RowWriter {
         const cell = this.#cells[column] ?? 0;
         const start = this.#cursor.starts[cell] ?? 0;
         const end = this.#cursor.ends[cell] ?? 0;
-        const isNull = start === end || bytes[start] === cellKind.null || bytes[start] === cellKind.absent;
-        if (code === source.column && isNull) {
+        if (code === source.column && isNullCell(bytes, start, end)) {
           continue;
         }
         this.#prefix(column, isFirst);
@@ -267,6 +287,10 @@ export abstract class CellRowWriter implements RowWriter {
       output.piece(isFirst ? this.#empty : this.#close);
     }
   }
+}
+
+function isNullCell(bytes: Buffer, start: number, end: number): boolean {
+  return start === end || bytes[start] === cellKind.null || bytes[start] === cellKind.absent;
 }
 
 /** Appends a nonnegative integer below 2^53 in decimal. */

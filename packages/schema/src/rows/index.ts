@@ -23,6 +23,7 @@ export {
   writeCell,
 } from "./encoded-rows.ts";
 export { EncodedRowsBuilder, type EncodedRowsBuilderOptions } from "./encoded-rows-builder.ts";
+export { writeKeyCells } from "./key-cells.ts";
 export { RowBlock } from "./row-block.ts";
 export { RowOutput } from "./row-output.ts";
 export type { RowKind } from "./row-plan.ts";

@@ -23,6 +23,11 @@ export interface RowWriter {
   writeBlockRows(block: RowBlock, from: number, to: number, tabletIndex: number): void;
   /** One row given by its values, one per output column. `types` tells int64 from uint64. */
   writeValues(values: readonly RowValue[], types: readonly PhysicalType[]): void;
+  /**
+   * One row given by its cells, one per output column; one that ends where it starts is null.
+   * @param view of the same memory as `bytes`
+   */
+  writeCells(bytes: Buffer, view: DataView, starts: Int32Array, ends: Int32Array): void;
   /** In place of a row that was looked up and does not exist. */
   writeMissing(): void;
   /** A control record: an entity with one attribute. Formats without such records leave it out. */

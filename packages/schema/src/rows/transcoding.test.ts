@@ -16,6 +16,8 @@ import {
   RowBlock,
   rowWeight,
 } from "./index.ts";
+import { viewOf } from "./row-output.ts";
+import { CellCursor } from "./row-writer.ts";
 
 const types = ["int64", "uint64", "double", "boolean", "string", "any"] as const satisfies PhysicalType[];
 type Type = (typeof types)[number];
@@ -343,6 +345,30 @@ describe("writing", () => {
             );
           }
           expect(writer.finish().equals(write(build(given), outputFormat, columns))).toBe(true);
+        }
+      }),
+    );
+  });
+
+  it("writes given cells as it writes stored ones", () => {
+    const pretty = format("yson", { format: "pretty" });
+    fc.assert(
+      fc.property(sample, (given) => {
+        const columns = columnsOf(given.schema);
+        const rows = build(given);
+        const cursor = new CellCursor(columns.length);
+        for (const outputFormat of [
+          format("yson"),
+          format("yson", { format: "text" }),
+          format("json"),
+          pretty,
+        ]) {
+          const writer = createRowWriter(outputFormat, columns);
+          for (let row = 0; row < rows.rowCount; row++) {
+            cursor.moveTo(rows.bytes, rows.rowStart(row), rows.rowEnd(row));
+            writer.writeCells(rows.bytes, viewOf(rows.bytes), cursor.starts, cursor.ends);
+          }
+          expect(writer.finish().equals(write(rows, outputFormat, columns))).toBe(true);
         }
       }),
     );

@@ -59,6 +59,16 @@ export class TreeRowWriter implements RowWriter {
     this.#push(this.#format.row(row));
   }
 
+  writeCells(bytes: Buffer, _view: DataView, starts: Int32Array, ends: Int32Array): void {
+    const row = new Map<string, YsonValue>();
+    for (const [index, column] of this.#columns.entries()) {
+      const start = starts[index] ?? 0;
+      const end = ends[index] ?? 0;
+      this.#set(row, column.name, start === end ? null : cellToYson(bytes, start, end));
+    }
+    this.#push(this.#format.row(row));
+  }
+
   /** A row as it is. */
   writeTree(row: YsonMap): void {
     this.#push(this.#format.row(row));

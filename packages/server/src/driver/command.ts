@@ -58,6 +58,8 @@ export interface StructuredResponse {
 export interface StreamResponse {
   readonly kind: "stream";
   readonly chunks: AsyncIterable<Buffer>;
+  /** The only chunk, when it is there already. */
+  readonly whole?: Buffer;
   /** Called when the first chunk is about to be sent, so that a command can name e.g. its first row. */
   readonly responseParameters?: () => YsonMap | undefined;
   readonly contentType?: string;

@@ -114,6 +114,14 @@ export function stream(
   return { kind: "stream", chunks, ...options };
 }
 
+/** Rows or bytes that are all there. */
+export function whole(bytes: Buffer): StreamResponse {
+  async function* chunks(): AsyncGenerator<Buffer, void, undefined> {
+    yield bytes;
+  }
+  return { kind: "stream", chunks: { [Symbol.asyncIterator]: chunks }, whole: bytes };
+}
+
 /** A command with its parameter types forgotten, as the table holds it. */
 export interface RegisteredCommand {
   readonly name: string;

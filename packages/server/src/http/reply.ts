@@ -118,6 +118,11 @@ class StreamReply {
     if (await this.#replyNotModified()) {
       return;
     }
+    const { whole } = this.#stream;
+    if (whole !== undefined) {
+      await this.#sendWhole(whole);
+      return;
+    }
     try {
       const first = await this.#next(this.#iterator.next());
       if (first.done === true) {
@@ -181,10 +186,7 @@ class StreamReply {
     const bytes = encoded instanceof Promise ? await encoded : encoded;
     this.#begin();
     this.#exchange.responseBytes += bytes.length;
-    if (bytes.length > 0) {
-      this.#exchange.response.write(bytes);
-    }
-    this.#exchange.response.end();
+    this.#exchange.response.end(bytes.length > 0 ? bytes : undefined);
   }
 
   async #pump(first: Buffer): Promise<void> {

@@ -5,7 +5,7 @@ import { writeYsonList } from "@qyt/yson";
 import type { DynamicTable, RowVersion } from "../../tablets/index.ts";
 import { needs, right } from "../access.ts";
 import type { CommandResponse } from "../command.ts";
-import { type CommandContext, defineCommand, stream } from "../define.ts";
+import { type CommandContext, defineCommand, stream, whole } from "../define.ts";
 import { optional, parameter, withDefault } from "../parameters.ts";
 import { readRows } from "../rows.ts";
 import { readTimestamp, requireSorted } from "../tables.ts";
@@ -158,7 +158,8 @@ function plainRows(lookup: Lookup): CommandResponse {
   );
   const types = columns.map((column) => column?.physical ?? "any");
   const { rows } = table;
-  const write = (key: Buffer): void => {
+  const reader = withTimestamps ? undefined : rows.cellReader(timestamp, positions);
+  const fold = (key: Buffer): void => {
     const row = rows.lookup(key, timestamp, { withTimestamps });
     if (row !== undefined) {
       writer.writeValues(
@@ -169,6 +170,24 @@ function plainRows(lookup: Lookup): CommandResponse {
       writer.writeMissing();
     }
   };
+  const write = (key: Buffer): void => {
+    // The table may be removed meanwhile.
+    rows.requireReadable(timestamp);
+    const found = reader?.read(key) ?? "fold";
+    if (reader === undefined || found === "fold") {
+      fold(key);
+    } else if (found === "row") {
+      writer.writeCells(reader.record.bytes, reader.record.view, reader.starts, reader.ends);
+    } else if (lookup.keepMissing) {
+      writer.writeMissing();
+    }
+  };
+  if (lookup.keys.length <= rowsPerTurn) {
+    for (const key of lookup.keys) {
+      write(key);
+    }
+    return whole(writer.finish());
+  }
   return stream(
     (async function* () {
       for await (const _ of inTurns(lookup, write)) {

@@ -15,6 +15,8 @@ import { encodeObjectId } from "../chunks/keys.ts";
 const allBits = (1n << 64n) - 1n;
 const endOfKey = Buffer.of(0x01);
 const aboveAllTags = Buffer.of(0xff);
+export const timestampBytes = 8;
+/** Timestamp and part. */
 export const versionSuffixBytes = 10;
 export const rowsPrefixBytes = 17;
 export const maxRowKeyBytes = limits.maxStoreKeyBytes - rowsPrefixBytes - versionSuffixBytes;

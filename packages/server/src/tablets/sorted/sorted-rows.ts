@@ -6,17 +6,10 @@
  */
 import type { PhysicalType, RowValue, TableSchema } from "@qyt/schema";
 import { type Cell, type KeyRange, prefixRange, type WriteBatch } from "../../cell/index.ts";
+import { CellReader, type CellTable, RowScan } from "./cell-reads.ts";
 import { putRetained } from "./retained-record.ts";
 import type { Retention } from "./retention.ts";
-import {
-  decodeRowKey,
-  encodeRowKey,
-  isOfRow,
-  rowKeyOf,
-  rowsPrefix,
-  versionKey,
-  versionRange,
-} from "./row-keys.ts";
+import { decodeRowKey, encodeRowKey, rowsPrefix, versionRange } from "./row-keys.ts";
 import { LockGroups, type RowLocks } from "./row-locks.ts";
 import { RowState } from "./row-state.ts";
 import { RowSweep } from "./row-sweep.ts";
@@ -32,6 +25,7 @@ const maxTimestamp = 0x3fff_ffff_ffff_ff00n;
 const maxPassedVersions = 8;
 /** A scan looks at so many records for each row asked for, then lets others have a turn. */
 const recordsPerRow = 4;
+const maxScannedBytes = 512 * 1024;
 
 export interface SortedRowsOptions {
   readonly cell: Cell;
@@ -73,6 +67,9 @@ export class SortedRows implements StoredColumns {
   /** Position in the schema by column id; −1 for a column that is gone. */
   readonly #positionOfColumn: readonly number[];
   readonly #columnOfPosition: readonly number[];
+  readonly #cells: CellTable;
+  /** Of all columns. */
+  readonly #positions: readonly number[];
 
   constructor(options: SortedRowsOptions) {
     this.schema = options.schema;
@@ -86,6 +83,15 @@ export class SortedRows implements StoredColumns {
     this.lockGroups = new LockGroups(options.schema);
     this.#positionOfColumn = options.valueColumns.map((name) => options.schema.indexOf(name));
     this.#columnOfPosition = options.schema.columns.map(({ name }) => options.valueColumns.indexOf(name));
+    this.#positions = options.schema.columns.map((_, position) => position);
+    this.#cells = {
+      cell: options.cell,
+      prefix: this.#prefix,
+      range: this.range,
+      keyTypes: this.keyTypes,
+      columnCount: options.schema.columns.length,
+      positions: this.#positionOfColumn,
+    };
     this.state =
       options.state ??
       new RowState(
@@ -155,57 +161,46 @@ export class SortedRows implements StoredColumns {
     return result;
   }
 
+  /** Reads rows by key as `lookup` does, those that need no folding. @param columns positions in the schema */
+  cellReader(timestamp: bigint, columns: readonly number[]): CellReader {
+    this.requireReadable(timestamp);
+    return new CellReader(this.#cells, columns, clamped(timestamp));
+  }
+
+  /** Whether rows can be read at this time, still. @throws as the reads do */
+  requireReadable(timestamp: bigint): void {
+    this.state.requireReadable(timestamp, this.#path);
+  }
+
   /**
    * Rows with row keys in [from, to), in key order, as of `timestamp`: at most `limit`, and fewer where
    * many versions stand between them.
+   * @param columns positions of the values of a row, in their order; all of them by default
    */
   scan(
     from: Buffer,
     to: Buffer | undefined,
     timestamp: bigint,
     limit: number,
-    options: RowReadOptions = {},
+    options: RowReadOptions & { readonly columns?: readonly number[] } = {},
   ): ScannedRows {
     this.state.requireReadable(timestamp, this.#path);
-    const upTo = clamped(timestamp);
-    const end = to === undefined ? this.range.to : Buffer.concat([this.#prefix, to]);
-    const rows: RowValue[][] = [];
-    let left = limit * recordsPerRow;
-    let position: Buffer | undefined = Buffer.concat([this.#prefix, from]);
-    let row: { readonly key: Buffer; readonly fold: VersionFold } | undefined;
-    const endRow = (): void => {
-      const values = row === undefined ? undefined : this.#toRow(row.key, row.fold, options);
-      if (values !== undefined) {
-        rows.push(values);
-      }
-      row = undefined;
-    };
-    while (position !== undefined) {
-      let passed = 0;
-      let jump: Buffer | undefined;
-      for (const { key: stored, version } of this.#read({ from: position, to: end })) {
-        left--;
-        if (row === undefined || !isOfRow(stored, row.key)) {
-          endRow();
-          passed = 0;
-          const key = rowKeyOf(stored);
-          if (rows.length >= limit || left <= 0) {
-            return { rows, next: Buffer.from(key) };
-          }
-          row = { key, fold: new VersionFold(this) };
-        }
-        if (version.timestamp <= upTo && !row.fold.isClosed) {
-          row.fold.add(version);
-        } else if (++passed > maxPassedVersions) {
-          // To the first version that is old enough, or behind the row.
-          jump = versionKey(this.#prefix, row.key, row.fold.isClosed ? 0n : upTo, 0);
-          break;
-        }
-      }
-      position = jump;
-    }
-    endRow();
-    return { rows, next: undefined };
+    const withTimestamps = options.withTimestamps === true;
+    const columns = options.columns ?? (withTimestamps ? this.#timestampedPositions() : this.#positions);
+    const scan = new RowScan(this.#cells, {
+      from,
+      to,
+      timestamp: clamped(timestamp),
+      maxRows: limit,
+      maxRecords: limit * recordsPerRow,
+      maxBytes: maxScannedBytes,
+      maxPassed: maxPassedVersions,
+      columns,
+      foldsAll: withTimestamps,
+      fold: (key) => this.lookup(key, timestamp, options),
+    });
+    scan.run();
+    return { rows: scan.rows, next: scan.next };
   }
 
   /** Checks and prepares the writes of one commit to this table. */
@@ -273,6 +268,11 @@ export class SortedRows implements StoredColumns {
 
   #read(range: KeyRange): Generator<StoredVersion> {
     return readVersions(this.#cell, range, this.#path);
+  }
+
+  #timestampedPositions(): number[] {
+    const { columns, keyColumnCount } = this.schema;
+    return Array.from({ length: 2 * columns.length - keyColumnCount }, (_, position) => position);
   }
 
   #toRow(key: Buffer, fold: VersionFold, options: RowReadOptions): RowValue[] | undefined {

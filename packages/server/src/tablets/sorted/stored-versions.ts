@@ -8,7 +8,8 @@ import type { Cell, KeyRange, WriteBatch } from "../../cell/index.ts";
 import { partOfKey, timestampOfKey } from "./row-keys.ts";
 import { decodeVersion, type RowVersion, type VersionInput, writeVersion } from "./version-record.ts";
 
-const partHeaderBytes = 2;
+/** In front of a record, or of a part of one: how many parts there are. */
+export const partHeaderBytes = 2;
 const maxRecordBytes = limits.maxStoreValueBytes - 4;
 const maxPieceBytes = maxRecordBytes - partHeaderBytes;
 

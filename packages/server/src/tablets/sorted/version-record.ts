@@ -121,6 +121,47 @@ export function decodeVersion(bytes: Buffer, timestamp: bigint, from = 0): RowVe
   return { timestamp, kind, sharedWrite: bytes[from + 2] === sharedWriteFlag, cells };
 }
 
+/**
+ * Finds the cells of a version without decoding them.
+ * @param from where the record begins in the bytes
+ * @param positions in the schema by column id; −1 for a column that is gone
+ * @param starts gets where the cell of each column begins, by position; columns without a cell keep what they have
+ * @param ends gets where it ends
+ * @throws YtError 721 when the bytes are no version record
+ */
+export function findCells(
+  bytes: Buffer,
+  from: number,
+  end: number,
+  positions: readonly number[],
+  starts: Int32Array,
+  ends: Int32Array,
+): VersionKind {
+  const kind = kinds[bytes[from + 1] ?? 0xff];
+  if (bytes[from] !== format || kind === undefined) {
+    throw damaged();
+  }
+  let at = from + headerBytes;
+  while (at < end) {
+    if (at + cellHeaderBytes >= end) {
+      throw damaged();
+    }
+    const position = positions[(bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8)] ?? -1;
+    const isStamped = ((bytes[at + 2] ?? 0) & ownTimestampFlag) !== 0;
+    at += isStamped ? cellHeaderBytes + timestampBytes : cellHeaderBytes;
+    if (at >= end) {
+      throw damaged();
+    }
+    const next = skipCell(bytes, at, end);
+    if (position >= 0) {
+      starts[position] = at;
+      ends[position] = next;
+    }
+    at = next;
+  }
+  return kind;
+}
+
 function damaged(): YtError {
   return new YtError("A version of a row of a sorted table is damaged", { code: "InvalidBlockChecksum" });
 }
