@@ -32,7 +32,7 @@ export function after(value: RowValue, type: PhysicalType): Cut {
     return smallest === undefined ? { kind: "after", value } : before(smallest);
   }
   if (typeof value === "bigint") {
-    return value === (type === "uint64" ? uint64Max : int64Max) ? endCut : before(value + 1n);
+    return value === maxOf(type) ? endCut : before(value + 1n);
   }
   if (typeof value === "boolean") {
     return value ? endCut : before(true);
@@ -78,28 +78,39 @@ export function compareCuts(left: Cut, right: Cut, type: PhysicalType): number {
   return left.kind === "before" ? -1 : 1;
 }
 
-/** The only value between two cuts, if there is just one. */
-export function onlyValue(from: Cut, to: Cut, type: PhysicalType): { readonly value: RowValue } | undefined {
-  const value = firstValue(from);
-  return value !== undefined && compareCuts(after(value.value, type), to, type) === 0 ? value : undefined;
-}
-
 /** The least value behind a cut, if there is one. */
-export function firstValue(cut: Cut): { readonly value: RowValue } | undefined {
+function firstValue(cut: Cut): { readonly value: RowValue } | undefined {
   if (cut.kind === "start") {
     return { value: null };
   }
   return cut.kind === "before" ? { value: cut.value } : undefined;
 }
 
-/** The number of values between two cuts of an integer type; Infinity where it is not known to be small. */
-export function countValues(from: Cut, to: Cut): number {
-  if (from.kind !== "before" || to.kind !== "before") {
-    return Infinity;
+/** The values between two cuts in order; undefined where they are more than `limit`, or not known to be fewer. */
+export function listValues(from: Cut, to: Cut, type: PhysicalType, limit: number): RowValue[] | undefined {
+  const values: RowValue[] = [];
+  for (let cut = from; compareCuts(cut, to, type) < 0; ) {
+    const next = firstValue(cut)?.value;
+    if (next === undefined || values.length >= limit || isFarBelow(next, to, type, limit)) {
+      return undefined;
+    }
+    values.push(next);
+    cut = after(next, type);
   }
-  return typeof from.value === "bigint" && typeof to.value === "bigint"
-    ? Number(to.value - from.value)
-    : Infinity;
+  return values;
+}
+
+/** Whether the values from this one to the cut are too many, or may be, without a look at each. */
+function isFarBelow(value: RowValue, to: Cut, type: PhysicalType, limit: number): boolean {
+  if (typeof value === "bigint") {
+    const end = to.kind === "before" && typeof to.value === "bigint" ? to.value : maxOf(type) + 1n;
+    return end - value > limit;
+  }
+  return value instanceof Uint8Array && compareCuts(after(value, type), to, type) !== 0;
+}
+
+function maxOf(type: PhysicalType): bigint {
+  return type === "uint64" ? uint64Max : int64Max;
 }
 
 function smallestOf(type: PhysicalType): RowValue | undefined {

@@ -8,16 +8,18 @@ import type { ColumnSchema, PhysicalType, TableSchema } from "@qyt/schema";
 import type { NamedColumn } from "./check-context.ts";
 import { Checker } from "./checker.ts";
 import { compileExpression, type Evaluator } from "./compile.ts";
-import { type Expression, visitColumns } from "./expressions.ts";
+import { type ComputedKey, computedKeysOf } from "./computed-keys.ts";
+import type { Expression } from "./expressions.ts";
 import type { JoinClause, Node, ParsedQuery } from "./nodes.ts";
 import type { ResolvedQueryOptions } from "./options.ts";
-import { parseExpression } from "./parser.ts";
-import { booleanType, orderableTypes, TypeSet } from "./types.ts";
+import { booleanType, orderableTypes } from "./types.ts";
 
 /** A table as expressions see it. */
 export interface QueryTable {
   readonly columns: readonly NamedColumn[];
   readonly keyColumns: readonly ColumnSchema[];
+  /** Those of them that are computed. */
+  readonly computedKeys: readonly ComputedKey[];
 }
 
 export interface CheckedJoin {
@@ -36,7 +38,11 @@ export interface CheckedJoin {
 
 export function tableOf(schema: TableSchema, alias: string | undefined): QueryTable {
   const columns = schema.columns.map((column) => ({ name: column.name, type: column.physical }));
-  return { columns: named(columns, alias), keyColumns: schema.columns.slice(0, schema.keyColumnCount) };
+  return {
+    columns: named(columns, alias),
+    keyColumns: schema.columns.slice(0, schema.keyColumnCount),
+    computedKeys: computedKeysOf(schema),
+  };
 }
 
 export function named(
@@ -122,11 +128,11 @@ function keyPartsOf(table: QueryTable, foreignKeys: readonly Expression[]): Eval
     }
   }
   const parts: Evaluator[] = [];
-  for (const [index, column] of table.keyColumns.entries()) {
+  for (const index of table.keyColumns.keys()) {
     const position = positions.get(index);
     const part =
       position === undefined
-        ? computedPart(table, column, positions)
+        ? computedPart(table.computedKeys, index, positions)
         : (keys: Parameters<Evaluator>[0]) => keys[position] ?? null;
     if (part === undefined) {
       break;
@@ -137,23 +143,13 @@ function keyPartsOf(table: QueryTable, foreignKeys: readonly Expression[]): Eval
 }
 
 function computedPart(
-  table: QueryTable,
-  column: ColumnSchema,
+  computed: readonly ComputedKey[],
+  depth: number,
   positions: ReadonlyMap<number, number>,
 ): Evaluator | undefined {
-  if (column.expression === undefined) {
-    return undefined;
-  }
-  const { node, aliases } = parseExpression(column.expression);
-  const columns = table.columns.map(({ name, type }) => ({ name, type }));
-  const checker = new Checker({ text: column.expression, columns, aliases });
-  const expression = checker.check(node, TypeSet.of(column.physical));
-  let isKnown = true;
-  visitColumns(expression, (index) => {
-    isKnown &&= positions.has(index);
-  });
-  return isKnown
-    ? compileExpression(expression, {
+  const key = computed.find((item) => item.depth === depth);
+  return key?.sources.every((source) => positions.has(source)) === true
+    ? compileExpression(key.expression, {
         useCanonicalNullRelations: false,
         positionOf: (index) => positions.get(index) ?? -1,
       })

@@ -96,7 +96,7 @@ export function compileJoin(
     predicate: predicate === undefined ? undefined : compile(predicate, own),
     keyParts: join.keyParts,
     keyTypes: types.slice(0, join.keyParts.length),
-    ranges: inferKeyRanges(predicate, types, rangeExpansionLimit).ranges,
+    ranges: inferKeyRanges(predicate, types, table.computedKeys, rangeExpansionLimit).ranges,
     commonKeyPrefix: join.commonKeyPrefix,
   };
 }

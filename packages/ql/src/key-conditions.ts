@@ -34,6 +34,7 @@ export class KeyConditions {
   /** Types of the key columns; these are the first columns of the table. */
   readonly #types: readonly PhysicalType[];
   #exact = true;
+  #listedCount = 0;
 
   constructor(algebra: KeySetAlgebra, types: readonly PhysicalType[]) {
     this.#algebra = algebra;
@@ -43,6 +44,11 @@ export class KeyConditions {
   /** Whether everything asked for so far depends on the key alone. */
   get exact(): boolean {
     return this.#exact;
+  }
+
+  /** Values that are listed, in IN or by themselves. */
+  get listedCount(): number {
+    return this.#listedCount;
   }
 
   /** The keys for which the condition can be true, or with `negated` can be false. */
@@ -122,6 +128,7 @@ export class KeyConditions {
     if (depth === undefined) {
       return this.#unknown();
     }
+    this.#listedCount += 1;
     const behind = after(value, column.type);
     switch (operator) {
       case "=":
@@ -153,6 +160,7 @@ export class KeyConditions {
         return true;
       }
     }
+    this.#listedCount += condition.values.length;
     columns.sort((left, right) => left.depth - right.depth);
     const types = columns.map((column) => column.type);
     const rows = condition.values.map((row) => columns.map((column) => row[column.position] ?? null));

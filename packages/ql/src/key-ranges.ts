@@ -6,7 +6,8 @@
 import { defined } from "@qyt/base";
 import type { PhysicalType, RowValue } from "@qyt/schema";
 import { compareTuples } from "./compare.ts";
-import { after, type Cut, countValues, firstValue, onlyValue, valueBelow } from "./cuts.ts";
+import { type ComputedKey, ComputedKeyInference } from "./computed-keys.ts";
+import { after, type Cut, listValues, valueBelow } from "./cuts.ts";
 import type { Expression } from "./expressions.ts";
 import { KeyConditions } from "./key-conditions.ts";
 import { isNone, type KeyItem, type KeySet, KeySetAlgebra, KeySetBudgetExceeded } from "./key-sets.ts";
@@ -39,11 +40,13 @@ export interface KeyRanges {
  * The ranges of keys that can satisfy a condition.
  *
  * @param types types of the key columns, which are the first columns of the table
+ * @param computed those of them that are computed
  * @param limit the most ranges there may be; beyond it they get coarser
  */
 export function inferKeyRanges(
   condition: Expression | undefined,
   types: readonly PhysicalType[],
+  computed: readonly ComputedKey[],
   limit: number,
 ): KeyRanges {
   if (condition === undefined) {
@@ -51,7 +54,7 @@ export function inferKeyRanges(
   }
   try {
     const conditions = new KeyConditions(new KeySetAlgebra(types, queryLimits.maxRangeSteps), types);
-    const set = conditions.keysOf(condition);
+    const set = narrowed(conditions, condition, types, computed);
     if (isNone(set)) {
       return { ranges: [], exact: true };
     }
@@ -69,6 +72,24 @@ export function inferKeyRanges(
     }
   }
   return { ranges: [unboundedRange], exact: false };
+}
+
+function narrowed(
+  conditions: KeyConditions,
+  condition: Expression,
+  types: readonly PhysicalType[],
+  computed: readonly ComputedKey[],
+): KeySet {
+  const set = conditions.keysOf(condition);
+  try {
+    const algebra = new KeySetAlgebra(types, queryLimits.maxRangeSteps);
+    return new ComputedKeyInference(algebra, types, computed, conditions.listedCount).narrow(set);
+  } catch (error) {
+    if (error instanceof KeySetBudgetExceeded) {
+      return set;
+    }
+    throw error;
+  }
 }
 
 /** Whether a key lies in a range. */
@@ -128,19 +149,10 @@ class Flattener {
   #addItem(item: KeyItem, prefix: readonly RowValue[]): boolean {
     const type = this.#types[prefix.length] ?? "null";
     if (item.next !== true && prefix.length + 1 < this.#maxDepth) {
-      const only = onlyValue(item.from, item.to, type);
-      if (only !== undefined) {
-        return this.add(item.next, [...prefix, only.value]);
-      }
-      const first = firstValue(item.from)?.value;
-      const count = countValues(item.from, item.to);
-      if (typeof first === "bigint" && count <= Math.min(queryLimits.maxListedValues, this.#limit)) {
-        for (let offset = 0n; offset < BigInt(count); offset += 1n) {
-          if (!this.add(item.next, [...prefix, first + offset])) {
-            return false;
-          }
-        }
-        return true;
+      const limit = Math.min(queryLimits.maxListedValues, this.#limit);
+      const values = listValues(item.from, item.to, type, limit);
+      if (values !== undefined) {
+        return values.every((value) => this.add(item.next, [...prefix, value]));
       }
     }
     this.exact &&= item.next === true;

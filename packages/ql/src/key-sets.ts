@@ -138,7 +138,7 @@ export class KeySetAlgebra {
     return this.union(this.unionAll(sets.slice(0, middle)), this.unionAll(sets.slice(middle)));
   }
 
-  /** The union of sets that decide on one column by different values, as `a = 1 OR a = 2 OR …` gives. */
+  /** The union of sets that decide on one column by different or by equal values, as `a = 1 OR a = 2 OR …` gives. */
   #uniteDisjoint(sets: readonly KeySet[]): KeySet | undefined {
     const depth = sets[0] === true ? undefined : sets[0]?.depth;
     if (depth === undefined || !sets.every((set) => set !== true && set.depth === depth)) {
@@ -146,12 +146,24 @@ export class KeySetAlgebra {
     }
     const type = this.#type(depth);
     const items = sets.flatMap((set) => (set === true ? [] : set.items));
-    items.sort((left, right) => compareCuts(left.from, right.from, type));
-    const overlap = items.some((item, index) => {
-      const previous = items[index - 1];
-      return previous !== undefined && compareCuts(previous.to, item.from, type) > 0;
-    });
-    return overlap ? undefined : this.node(depth, items);
+    items.sort(
+      (left, right) => compareCuts(left.from, right.from, type) || compareCuts(left.to, right.to, type),
+    );
+    const groups: { from: Cut; to: Cut; nexts: KeySet[] }[] = [];
+    for (const { from, to, next } of items) {
+      const previous = groups[groups.length - 1];
+      if (previous === undefined || compareCuts(previous.to, from, type) <= 0) {
+        groups.push({ from, to, nexts: [next] });
+      } else if (compareCuts(previous.from, from, type) === 0 && compareCuts(previous.to, to, type) === 0) {
+        previous.nexts.push(next);
+      } else {
+        return undefined;
+      }
+    }
+    return this.node(
+      depth,
+      groups.map(({ from, to, nexts }) => ({ from, to, next: this.unionAll(nexts) })),
+    );
   }
 
   complement(set: KeySet): KeySet {

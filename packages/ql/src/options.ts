@@ -71,4 +71,6 @@ export const queryLimits = {
   maxRangeSteps: 500_000,
   /** Values of an integer interval that are listed one by one to reach the next key column. */
   maxListedValues: 10_000,
+  /** Values of integer intervals from each of which the values of computed key columns are told. */
+  maxComputedValues: 1_000,
 } as const;

@@ -147,7 +147,7 @@ class Preparer {
     this.#first =
       subplan === undefined
         ? tableOf(schemaOf(tablePath), tableAlias)
-        : { columns: named(subplan.outputColumns, tableAlias), keyColumns: [] };
+        : { columns: named(subplan.outputColumns, tableAlias), keyColumns: [], computedKeys: [] };
     this.#joins = checkJoins(parsed, this.#first, schemaOf, options);
     this.#columns = [...this.#first.columns, ...this.#joins.flatMap((join) => join.table.columns)];
     this.#checker = new Checker({ text, aliases, columns: this.#columns });
@@ -299,7 +299,8 @@ class Preparer {
       return { ranges: [unboundedRange], exact: false };
     }
     const types = this.#first.keyColumns.map((column) => column.physical);
-    const { ranges, exact } = inferKeyRanges(where, types, rangeExpansionLimit);
+    const { computedKeys } = this.#first;
+    const { ranges, exact } = inferKeyRanges(where, types, computedKeys, rangeExpansionLimit);
     const [first] = ranges;
     const isFullScan =
       first !== undefined && first.lower.values.length === 0 && first.upper.values.length === 0;
