@@ -15,7 +15,14 @@ import {
   type LinkParameters,
   linkAt,
 } from "./commands/create.ts";
-import { existsAt, getAt, listAt, type ReadObserver, type ReadParameters } from "./commands/get.ts";
+import {
+  existsAt,
+  getAt,
+  type LongReads,
+  listAt,
+  type ReadObserver,
+  type ReadParameters,
+} from "./commands/get.ts";
 import { type LockParameters, type LockResult, lockAt, unlockAt } from "./commands/lock.ts";
 import {
   type CheckPermissionByAclParameters,
@@ -141,6 +148,10 @@ export class Cypress {
 
   /** Committed state, live: it changes under the reader's feet between awaits. @throws YtError 11000 */
   view(transactionId?: string): View {
+    return this.#viewIn(transactionId);
+  }
+
+  #viewIn(transactionId: string | undefined): TreeView {
     const id = transactionId === nullId ? undefined : transactionId;
     if (id !== undefined) {
       getTransaction(this.#state, id);
@@ -246,8 +257,8 @@ export class Cypress {
     this.#observer(context).accessed(node);
   }
 
-  #readView(context: RequestContext): View {
-    const view = this.view(context.transactionId);
+  #readView(context: RequestContext): TreeView {
+    const view = this.#viewIn(context.transactionId);
     checkUser(view, context.user);
     checkPrerequisites(view, context);
     return view;
@@ -255,12 +266,32 @@ export class Cypress {
 
   // Reading
 
+  #reading(context: RequestContext, parameters: ReadParameters): Parameters<typeof getAt> {
+    const view = this.#readView(context);
+    return [view, context.user, parameters, this.#observer(context), this.#longReads(view)];
+  }
+
+  /** Reads over the committed state as it is when they begin. */
+  #longReads({ transactionId }: TreeView): LongReads {
+    return {
+      run: async (read) => {
+        const snapshot = this.#state.openSnapshot();
+        try {
+          const view = new TreeView(this.#environment, snapshot, transactionId);
+          return await inSlices(read(view), this.#cell.clock);
+        } finally {
+          this.#state.closeSnapshot(snapshot);
+        }
+      },
+    };
+  }
+
   async get(context: RequestContext, parameters: ReadParameters): Promise<YsonValue> {
-    return getAt(this.#readView(context), context.user, parameters, this.#observer(context));
+    return getAt(...this.#reading(context, parameters));
   }
 
   async list(context: RequestContext, parameters: ReadParameters): Promise<YsonValue> {
-    return listAt(this.#readView(context), context.user, parameters, this.#observer(context));
+    return listAt(...this.#reading(context, parameters));
   }
 
   async exists(context: RequestContext, parameters: { readonly path: string }): Promise<boolean> {

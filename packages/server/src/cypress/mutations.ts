@@ -218,7 +218,7 @@ export class Mutations {
     const durable = cell.commit({
       batch,
       onDurable: () => {
-        layers.applyTo(state);
+        state.commit(layers);
         afterwards();
         this.#options.onDurable(draft, context);
       },

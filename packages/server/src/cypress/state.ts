@@ -239,10 +239,31 @@ export class TreeState extends TreeBase {
   readonly pendingTabletCounts = new Table1<number>();
   readonly tabletCountOf: (node: Node) => number;
   revision = 1n << 32n;
+  /** What readers that take their time look at: the state as it was when they began. */
+  readonly #snapshots = new Set<TreeLayers>();
 
   constructor(tabletCountOf: (node: Node) => number = () => 0) {
     super();
     this.tabletCountOf = tabletCountOf;
+  }
+
+  /** The state as it is now, whatever is committed later. To be closed, as it takes part in every commit. */
+  openSnapshot(): TreeLayers {
+    const snapshot = new TreeLayers(this);
+    this.#snapshots.add(snapshot);
+    return snapshot;
+  }
+
+  closeSnapshot(snapshot: TreeLayers): void {
+    this.#snapshots.delete(snapshot);
+  }
+
+  /** Makes the changes of a mutation that is durable. */
+  commit(changes: TreeLayers): void {
+    for (const snapshot of this.#snapshots) {
+      snapshot.keep(changes);
+    }
+    changes.applyTo(this);
   }
 }
 
@@ -293,6 +314,25 @@ export class TreeLayers extends TreeBase {
       [...this.branches.changes.values()].every((row) => row.size === 0) &&
       [...this.locks.changes.values()].every((row) => row.size === 0)
     );
+  }
+
+  /** Keeps the state below as it is now where the changes are about to be made in it. */
+  keep(changes: TreeLayers): void {
+    this.nodes.keep(changes.nodes);
+    this.children.keep(changes.children);
+    this.branches.keep(changes.branches);
+    this.branchChildren.keep(changes.branchChildren);
+    this.transactions.keep(changes.transactions);
+    this.locks.keep(changes.locks);
+    this.transactionLocks.keep(changes.transactionLocks);
+    this.lockNodes.keep(changes.lockNodes);
+    this.nestedTransactions.keep(changes.nestedTransactions);
+    this.nodesByType.keep(changes.nodesByType);
+    this.expiring.keep(changes.expiring);
+    this.accountNodeCounts.keep(changes.accountNodeCounts);
+    this.accountTabletCounts.keep(changes.accountTabletCounts);
+    this.pendingNodeCounts.keep(changes.pendingNodeCounts);
+    this.pendingTabletCounts.keep(changes.pendingTabletCounts);
   }
 
   /** Makes the changes: in the committed state, or in layers that later mutations stand on. */

@@ -124,6 +124,15 @@ export class Layer1<V> implements Store1<V> {
     }
   }
 
+  /** Keeps what the table below has where it is about to be changed. */
+  keep(layer: Layer1<V>): void {
+    for (const key of layer.changes.keys()) {
+      if (!this.changes.has(key)) {
+        this.changes.set(key, this.#base.get(key));
+      }
+    }
+  }
+
   applyTo(target: Store1<V>): void {
     for (const [key, value] of this.changes) {
       if (value === undefined) {
@@ -189,6 +198,20 @@ export class Layer2<V> implements Store2<V> {
 
   rowSize(row: string): number {
     return this.#base.rowSize(row) + (this.#growth.get(row) ?? 0);
+  }
+
+  /** Keeps what the table below has where it is about to be changed. */
+  keep(layer: Layer2<V>): void {
+    for (const [row, changes] of layer.changes) {
+      const kept = this.#changesOf(row);
+      for (const [key, value] of changes) {
+        const before = this.#base.get(row, key);
+        if (!kept.has(key)) {
+          kept.set(key, before);
+        }
+        this.#grow(row, Number(before !== undefined) - Number(value !== undefined));
+      }
+    }
   }
 
   #grow(row: string, by: number): void {

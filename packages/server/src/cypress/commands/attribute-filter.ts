@@ -95,11 +95,14 @@ export class RemoteValues {
   }
 }
 
-/** Runs a synchronous reader until it has all values that it needs. */
-export async function readWithRemoteValues<T>(read: (values: RemoteValues) => T): Promise<T> {
+/** Runs a reader that looks at one state of the tree until it has all values that it needs. */
+export async function readWithRemoteValues(
+  read: (values: RemoteValues) => YsonValue | Promise<YsonValue>,
+): Promise<YsonValue> {
   const values = new RemoteValues();
   for (;;) {
-    const result = read(values);
+    const reading = read(values);
+    const result = reading instanceof Promise ? await reading : reading;
     if (values.isComplete) {
       return result;
     }
