@@ -42,6 +42,36 @@ describe("lookup_rows", () => {
     ).toEqual(["a", "a", "b", "a"]);
   });
 
+  it("the same lookup again sees the table as it is: written, altered, unmounted, made anew", async () => {
+    const path = await sorted();
+    const all = (): Promise<unknown> => cluster.lookup(path, "{key=1};{key=2}", "keep_missing_rows=%true");
+    expect(await all()).toEqual([null, null]);
+    await cluster.insert(path, "{key=1;value=a}");
+    expect(await all()).toEqual([{ key: 1, value: "a" }, null]);
+    await cluster.insert(path, `{key=2;value="${"x".repeat(20_000)}"}`);
+    expect(await all()).toEqual([
+      { key: 1, value: "a" },
+      { key: 2, value: "x".repeat(20_000) },
+    ]);
+    await cluster.ok("delete_rows", `{path="${path}"}`, "{key=2}");
+    await cluster.insert(path, "{key=1;value=b}");
+    expect(await all()).toEqual([{ key: 1, value: "b" }, null]);
+    await cluster.unmount(path);
+    await expect(all()).rejects.toMatchObject({ code: 1702 });
+    await cluster.ok(
+      "alter_table",
+      `{path="${path}";schema=<unique_keys=%true;strict=%true>[{name=key;type=int64;sort_order=ascending};{name=more;type=string};{name=value;type=string}]}`,
+    );
+    await cluster.mount(path);
+    expect(await all()).toEqual([{ key: 1, more: null, value: "b" }, null]);
+    await cluster.ok("remove", `{path="${path}"}`);
+    await expect(all()).rejects.toMatchObject({ code: 500 });
+    await cluster.createSorted(path);
+    expect(await all()).toEqual([null, null]);
+    await cluster.insert(path, "{key=2;value=c}");
+    expect(await all()).toEqual([null, { key: 2, value: "c" }]);
+  });
+
   it("[tables 141] versions newest first, deletions beside them", async () => {
     const path = await sorted();
     await cluster.insert(path, "{key=1;value=a}");

@@ -38,10 +38,15 @@ export function encodeKey(values: readonly RowValue[], types: readonly PhysicalT
 
 /**
  * Encodes the first values of a key. The bytes are a prefix of those of every key that begins with them.
+ * @param room bytes that are left free behind them
  * @throws YtError 325 on NaN
  */
-export function encodeKeyPrefix(values: readonly RowValue[], types: readonly PhysicalType[]): Buffer {
-  let size = 0;
+export function encodeKeyPrefix(
+  values: readonly RowValue[],
+  types: readonly PhysicalType[],
+  room = 0,
+): Buffer {
+  let size = room;
   for (const value of values) {
     size += encodedSize(value);
   }

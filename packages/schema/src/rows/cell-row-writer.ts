@@ -37,6 +37,7 @@ const two32 = 0x1_0000_0000;
 type ConstantPart = Piece | "tabletIndex" | "timestamp";
 
 export abstract class CellRowWriter implements RowWriter {
+  readonly isReusable = true;
   protected readonly output: RowOutput;
   readonly #sources: Uint8Array;
   readonly #cells: Int32Array;
@@ -47,12 +48,13 @@ export abstract class CellRowWriter implements RowWriter {
   readonly #missing: Piece;
   readonly #skipNulls: boolean;
   readonly #cursor: CellCursor;
-  readonly #scratch = new RowOutput(256);
+  #scratch: RowOutput | undefined;
 
   /** The columns whose values differ from row to row, and what stands before each of them and after the last. */
   readonly #variable: readonly number[];
   readonly #constantParts: readonly (readonly ConstantPart[])[];
-  readonly #constants: readonly RowOutput[];
+  /** Made with the first block. */
+  #constants: readonly RowOutput[] = [];
   readonly #needsTimestamp: boolean;
   #tabletIndex = Number.NaN;
   /** Of the constants; NaN while they are not made. */
@@ -95,7 +97,6 @@ export abstract class CellRowWriter implements RowWriter {
     parts.at(-1)?.push(columns.length === 0 ? this.#empty : this.#close);
     this.#variable = variable;
     this.#constantParts = parts;
-    this.#constants = parts.map(() => new RowOutput(64));
     this.#needsTimestamp = this.#sources.includes(source.timestamp);
   }
 
@@ -129,6 +130,9 @@ export abstract class CellRowWriter implements RowWriter {
     const view = block.view;
     const cursor = this.#cursor;
     const variable = this.#variable;
+    if (this.#constants.length === 0) {
+      this.#constants = this.#constantParts.map(() => new RowOutput(64));
+    }
     const constants = this.#constants;
     const closing = constants[variable.length];
     let start = block.rowStart(from);
@@ -174,6 +178,7 @@ export abstract class CellRowWriter implements RowWriter {
   }
 
   writeValues(values: readonly RowValue[], types: readonly PhysicalType[]): void {
+    this.#scratch ??= new RowOutput(256);
     const scratch = this.#scratch;
     let isFirst = true;
     for (const [column, value] of values.entries()) {

@@ -19,6 +19,8 @@ export interface OutputColumn {
 
 /** Turns rows into the bytes of a format. */
 export interface RowWriter {
+  /** Nothing stands in front of the first row or behind the last: after `take` another document can be written. */
+  readonly isReusable: boolean;
   /** Rows `[from, to)` of the block. */
   writeBlockRows(block: RowBlock, from: number, to: number, tabletIndex: number): void;
   /** One row given by its values, one per output column. `types` tells int64 from uint64. */

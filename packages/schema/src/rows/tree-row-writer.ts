@@ -21,6 +21,7 @@ export interface TreeFormat {
 }
 
 export class TreeRowWriter implements RowWriter {
+  readonly isReusable = false;
   readonly #columns: readonly OutputColumn[];
   readonly #format: TreeFormat;
   readonly #skipNulls: boolean;

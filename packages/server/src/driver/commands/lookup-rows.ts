@@ -1,8 +1,8 @@
 /** Rows of sorted tables by key. Specified in: yt/yt/client/driver/table_commands.cpp. */
-import { Attributed, mapOf, turn, Uint64, type YsonValue, YtError } from "@qyt/base";
-import { createRowWriter, type EncodedRows, type TableSchema } from "@qyt/schema";
+import { Attributed, mapOf, turn, Uint64, type YsonMap, type YsonValue, YtError } from "@qyt/base";
+import { createRowWriter, type EncodedRows, type RowWriter, type TableSchema } from "@qyt/schema";
 import { writeYsonList } from "@qyt/yson";
-import type { DynamicTable, RowVersion } from "../../tablets/index.ts";
+import type { CellReader, DynamicTable, RowVersion } from "../../tablets/index.ts";
 import { needs, right } from "../access.ts";
 import type { CommandResponse } from "../command.ts";
 import { type CommandContext, defineCommand, stream, whole } from "../define.ts";
@@ -148,17 +148,35 @@ async function* inTurns(
   }
 }
 
+/** What one lookup has written with, and the next of the same parameters writes with too. */
+interface Tools {
+  readonly schema: TableSchema;
+  readonly writer: RowWriter;
+  readonly reader: CellReader | undefined;
+}
+
+/**
+ * By parameters: a client that repeats its header text gets the same map from the protocol. Tools in use are not here,
+ * so those of a lookup that fails are never used again.
+ */
+const idleTools = new WeakMap<YsonMap, Tools>();
+
 function plainRows(lookup: Lookup): CommandResponse {
   const { context, table, schema, withTimestamps, positions, timestamp } = lookup;
   const columns = positions.map((position) => schema.columns[position]);
-  const writer = createRowWriter(
-    context.outputFormat(),
-    columns.map((column) => ({ name: column?.name ?? "", source: { kind: "column", index: 0 } as const })),
-    { isSchemaful: true },
-  );
+  const idle = idleTools.get(context.parameters);
+  const known = idle?.schema === schema ? idle : undefined;
+  idleTools.delete(context.parameters);
+  const writer =
+    known?.writer ??
+    createRowWriter(
+      context.outputFormat(),
+      columns.map((column) => ({ name: column?.name ?? "", source: { kind: "column", index: 0 } as const })),
+      { isSchemaful: true },
+    );
   const types = columns.map((column) => column?.physical ?? "any");
   const { rows } = table;
-  const reader = withTimestamps ? undefined : rows.cellReader(timestamp, positions);
+  const reader = withTimestamps ? undefined : rows.cellReader(timestamp, positions, known?.reader);
   const fold = (key: Buffer): void => {
     const row = rows.lookup(key, timestamp, { withTimestamps });
     if (row !== undefined) {
@@ -186,7 +204,12 @@ function plainRows(lookup: Lookup): CommandResponse {
     for (const key of lookup.keys) {
       write(key);
     }
-    return whole(writer.finish());
+    if (!writer.isReusable) {
+      return whole(writer.finish());
+    }
+    const bytes = writer.take();
+    idleTools.set(context.parameters, { schema, writer, reader });
+    return whole(bytes);
   }
   return stream(
     (async function* () {

@@ -70,20 +70,34 @@ export class CellReader {
   readonly #columns: readonly number[];
   readonly #version: VersionCells;
   /** Behind the key of a row: its first version that counts, and its end. */
-  readonly #first: Buffer;
+  #first: Buffer;
   readonly #last = versionStamp(0n);
   #from: Buffer = Buffer.alloc(0);
   #to: Buffer = Buffer.alloc(0);
   #found: Found = "none";
 
   /** @param columns positions in the schema */
-  constructor(table: CellTable, columns: readonly number[], timestamp: bigint) {
+  constructor(table: CellTable, columns: readonly number[]) {
     this.#table = table;
     this.#columns = columns;
-    this.#first = versionStamp(timestamp);
+    this.#first = this.#last;
     this.#version = new VersionCells(table);
     this.starts = new Int32Array(columns.length);
     this.ends = new Int32Array(columns.length);
+  }
+
+  isFor(table: CellTable, columns: readonly number[]): boolean {
+    return (
+      table === this.#table &&
+      columns.length === this.#columns.length &&
+      columns.every((position, index) => position === this.#columns[index])
+    );
+  }
+
+  /** Rows are read as of this time from now on. */
+  setTimestamp(timestamp: bigint): void {
+    this.#first = versionStamp(timestamp);
+    this.#from = Buffer.alloc(0);
   }
 
   read(key: Buffer): Found {

@@ -1,4 +1,5 @@
 /** Rows of sorted dynamic tables. */
+export type { CellReader } from "./cell-reads.ts";
 export { putRetained, readRetained } from "./retained-record.ts";
 export type { Retention } from "./retention.ts";
 export { firstRowKey, rowKeyAfter, rowKeyOf, rowsPrefix, storedKey, timestampOfKey } from "./row-keys.ts";

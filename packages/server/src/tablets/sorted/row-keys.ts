@@ -13,7 +13,7 @@ import { type KeyRange, keyspace } from "../../cell/index.ts";
 import { encodeObjectId } from "../chunks/keys.ts";
 
 const allBits = (1n << 64n) - 1n;
-const endOfKey = Buffer.of(0x01);
+const endOfKey = 0x01;
 const aboveAllTags = Buffer.of(0xff);
 export const timestampBytes = 8;
 /** Timestamp and part. */
@@ -28,7 +28,8 @@ export function rowsPrefix(rowsId: string): Buffer {
 /** @throws YtError 308 for a key that the store cannot take, 325 on NaN */
 export function encodeRowKey(values: readonly RowValue[], types: readonly PhysicalType[]): Buffer {
   assert(values.length === types.length, "a key has a value for every key column");
-  const key = Buffer.concat([encodeKeyPrefix(withoutNullsAtEnd(values), types), endOfKey]);
+  const key = encodeKeyPrefix(withoutNullsAtEnd(values), types, 1);
+  key[key.length - 1] = endOfKey;
   if (key.length > maxRowKeyBytes) {
     throw new YtError(`Key is too long: encoded length ${key.length}, limit ${maxRowKeyBytes}`, {
       code: "RowWeightLimitExceeded",

@@ -161,10 +161,16 @@ export class SortedRows implements StoredColumns {
     return result;
   }
 
-  /** Reads rows by key as `lookup` does, those that need no folding. @param columns positions in the schema */
-  cellReader(timestamp: bigint, columns: readonly number[]): CellReader {
+  /**
+   * Reads rows by key as `lookup` does, those that need no folding.
+   * @param columns positions in the schema
+   * @param known one that was made before: it is used again if it is for the same rows and columns
+   */
+  cellReader(timestamp: bigint, columns: readonly number[], known?: CellReader): CellReader {
     this.requireReadable(timestamp);
-    return new CellReader(this.#cells, columns, clamped(timestamp));
+    const reader = known?.isFor(this.#cells, columns) === true ? known : new CellReader(this.#cells, columns);
+    reader.setTimestamp(clamped(timestamp));
+    return reader;
   }
 
   /** Whether rows can be read at this time, still. @throws as the reads do */
